@@ -1,7 +1,9 @@
 #include "core/commands/limit_totals.h"
 
 #include <algorithm>
-#include <iterator>
+#include <compare>
+#include <cstddef>
+#include <limits>
 
 #include "absl/container/flat_hash_map.h"
 
@@ -10,15 +12,51 @@
 namespace weir {
 namespace {
 
-// Sums up by hash, because a name is looked up once for each thread, and sorts at the end.
-LimitTotals::Rows RowsOf(std::span<const RequestCounters* const> counters) {
-  absl::flat_hash_map<std::string, LimitTotals::Numbers> sums;
+// The counts of a name, summed over all threads.
+struct Sum {
+  LimitTotals::Numbers numbers{};
+  std::uint64_t first_use = std::numeric_limits<std::uint64_t>::max();
+};
+using Sums = absl::flat_hash_map<std::string, Sum>;
+
+// A name among others: given ones come first, and those of a kind in the order of their numbers.
+struct Ranked {
+  bool is_spelled_out;
+  std::uint64_t number;
+  const Sums::value_type* sum;
+
+  auto operator<=>(const Ranked&) const = default;
+};
+
+Sums SumsOf(LimitTotals::Counters counters) {
+  Sums sums;
   for (const RequestCounters* request_counters : counters) {
-    request_counters->limits.ForEach([&sums](const std::string& name, const LimitCounters& counts) {
-      AddTotals(sums[name], counts.totals());
-    });
+    request_counters->limits.ForEach(
+        [&sums](const std::string& name, const LimitCounters& counts, std::uint64_t first_use) {
+          const LimitTotals::Numbers numbers = counts.totals();
+          if (numbers == LimitTotals::Numbers{}) return;
+          Sum& sum = sums[name];
+          AddTotals(sum.numbers, numbers);
+          sum.first_use = std::min(sum.first_use, first_use);
+        });
   }
-  return {sums.begin(), sums.end()};
+  return sums;
+}
+
+// Returns the places with those of names that get a row now.
+std::shared_ptr<const LimitPlaces> GiveRows(const Sums& sums,
+                                            std::shared_ptr<const LimitPlaces> places) {
+  std::vector<Ranked> without;
+  for (const Sums::value_type& sum : sums) {
+    if (sum.first == kOtherLimits || places->contains(sum.first)) continue;
+    without.push_back({IsSpelledOut(sum.first), sum.second.first_use, &sum});
+  }
+  const std::size_t given = std::min(without.size(), kCountedLimitsMax - places->size());
+  if (given == 0) return places;
+  std::ranges::sort(without);
+  auto more = std::make_shared<LimitPlaces>(*places);
+  for (std::size_t i = 0; i < given; ++i) more->emplace(without[i].sum->first, more->size());
+  return more;
 }
 
 std::array<std::uint64_t, 2> RequestsOf(std::span<const RequestCounters* const> counters) {
@@ -32,32 +70,50 @@ std::array<std::uint64_t, 2> RequestsOf(std::span<const RequestCounters* const> 
 
 }  // namespace
 
-LimitTotals::Rows LimitTotals::Since(std::span<const RequestCounters* const> counters) const {
-  Rows rows = RowsOf(counters);
-  std::erase_if(rows, [](const auto& row) { return row.second == Numbers{}; });
-  while (rows.size() > kCountedLimitsMax) {
-    const auto last = std::prev(rows.end());
-    const Numbers numbers = last->second;
-    rows.erase(last);
-    AddTotals(rows[std::string(kOtherLimits)], numbers);
+LimitTotals::Rows LimitTotals::RowsOf(Counters counters) {
+  const Sums sums = SumsOf(counters);
+  places_ = GiveRows(sums, places_);
+  for (RequestCounters* request_counters : counters) request_counters->limits.Keep(places_);
+  std::vector<Ranked> ranked;
+  Numbers others{};
+  for (const Sums::value_type& sum : sums) {
+    if (const auto place = places_->find(sum.first); place != places_->end()) {
+      ranked.push_back({IsSpelledOut(sum.first), place->second, &sum});
+    } else {
+      AddTotals(others, sum.second.numbers);
+    }
   }
+  std::ranges::sort(ranked);
+  Rows rows;
+  rows.reserve(ranked.size() + 1);
+  for (const Ranked& row : ranked) rows.emplace_back(row.sum->first, row.sum->second.numbers);
+  if (others != Numbers{}) rows.emplace_back(kOtherLimits, others);
   return rows;
+}
+
+LimitTotals::Rows LimitTotals::Since(Counters counters) {
+  MutexLock lock(mutex_);
+  return RowsOf(counters);
 }
 
 LimitTotals::Numbers LimitTotals::Total(std::span<const RequestCounters* const> counters) const {
   Numbers total{};
-  for (const auto& [name, row] : RowsOf(counters)) AddTotals(total, row);
+  for (const RequestCounters* request_counters : counters) {
+    request_counters->limits.ForEach(
+        [&total](const std::string& /*name*/, const LimitCounters& counts,
+                 std::uint64_t /*first_use*/) { AddTotals(total, counts.totals()); });
+  }
   std::ranges::copy(requests_.Of(RequestsOf(counters)), total.begin());
   return total;
 }
 
-LimitTotals::Reading LimitTotals::Read(std::span<const RequestCounters* const> counters) const {
-  MutexLock lock(reset_mutex_);
-  return {.total = Total(counters), .rows = Since(counters), .resets = resets_};
+LimitTotals::Reading LimitTotals::Read(Counters counters) {
+  MutexLock lock(mutex_);
+  return {.total = Total(counters), .rows = RowsOf(counters), .resets = resets_};
 }
 
-void LimitTotals::Reset(std::span<RequestCounters* const> counters) {
-  MutexLock lock(reset_mutex_);
+void LimitTotals::Reset(Counters counters) {
+  MutexLock lock(mutex_);
   ++resets_;
   for (RequestCounters* request_counters : counters) {
     request_counters->limits.Reset();

@@ -3,9 +3,11 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
+#include <memory>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 
@@ -17,15 +19,21 @@ namespace weir {
 
 class RequestCounters;
 
+// Gives rows to at most kCountedLimitsMax names; all others are counted together under
+// kOtherLimits. Each reading gives the free rows to the names that have none: to given names before
+// those that are spelled out, then to those that were used first. A name keeps its row, also over a
+// reset, so that no count moves to kOtherLimits, or back, because other names have come.
+//
 // Thread-safe. The threads' counters of requests go on after a reset, because INFO shows them, too.
 class LimitTotals {
  public:
   using Numbers = LimitCounters::Totals;
-  using Rows = std::map<std::string, Numbers>;
+  // By the limits' names, without those that are all 0: given names first, each kind in the order
+  // in which its rows were given; kOtherLimits is the last.
+  using Rows = std::vector<std::pair<std::string, Numbers>>;
+  using Counters = std::span<RequestCounters* const>;
 
-  // The rows by the limits' names, without those that are all 0. If there are more than
-  // kCountedLimitsMax, the last by name are added to kOtherLimits.
-  [[nodiscard]] Rows Since(std::span<const RequestCounters* const> counters) const;
+  [[nodiscard]] Rows Since(Counters counters);
   // The total: the first two numbers count requests that passed and that were denied, the others
   // are sums of the rows.
   [[nodiscard]] Numbers Total(std::span<const RequestCounters* const> counters) const;
@@ -35,14 +43,17 @@ class LimitTotals {
     Rows rows;
     std::uint64_t resets = 0;
   };
-  [[nodiscard]] Reading Read(std::span<const RequestCounters* const> counters) const;
+  [[nodiscard]] Reading Read(Counters counters);
   // Forgets the counts, and the keys that were denied or near their limits most often.
-  void Reset(std::span<RequestCounters* const> counters);
+  void Reset(Counters counters);
 
  private:
+  [[nodiscard]] Rows RowsOf(Counters counters) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   SinceReset<std::array<std::uint64_t, 2>> requests_;  // allowed, denied
-  mutable Mutex reset_mutex_;
-  std::uint64_t resets_ ABSL_GUARDED_BY(reset_mutex_) = 0;
+  Mutex mutex_;                                        // held while the threads' tables are locked
+  std::uint64_t resets_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::shared_ptr<const LimitPlaces> places_ ABSL_GUARDED_BY(mutex_) = FirstPlaces();
 };
 
 }  // namespace weir

@@ -6,6 +6,7 @@
 // is an array in RESP2, without the names.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -112,10 +113,11 @@ void WriteLiveHolds(Reply& reply, std::span<const LiveHold> holds, const Policie
   }
 }
 
-// RL.STATS: the name and the numbers of all requests, then of each limit.
+// RL.STATS: the name and the numbers of all requests, then of each limit, by name.
 template <typename Reply>
-void WriteStats(Reply& reply, const LimitTotals::Numbers& total, const LimitTotals::Rows& rows) {
+void WriteStats(Reply& reply, const LimitTotals::Numbers& total, LimitTotals::Rows rows) {
   constexpr std::string_view kTotal = "(total)";  // not a label: labels have no brackets
+  std::ranges::sort(rows);
   reply.Array(1 + rows.size());
   WriteNamedNumbers(reply, kTotal, LimitCounters::kNames, total);
   for (const auto& [name, numbers] : rows) {

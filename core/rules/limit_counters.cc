@@ -1,22 +1,77 @@
 #include "core/rules/limit_counters.h"
 
+#include <utility>
+
 namespace weir {
 
-LimitCounters* LimitCounterTable::Find(std::string_view name, std::uint64_t resets) {
-  MutexLock lock(mutex_);
-  if (resets_done_ != resets) counts_.clear();
-  resets_done_ = resets;
-  const std::string text(name);
-  if (const auto known = counts_.find(text); known != counts_.end()) return &known->second;
-  const bool has_place = counts_.size() < kCountedLimitsMax || name == kThrottleName;
-  return &counts_[has_place ? text : std::string(kOtherLimits)];
+std::shared_ptr<const LimitPlaces> FirstPlaces() {
+  return std::make_shared<const LimitPlaces>(LimitPlaces{{std::string(kThrottleName), 0}});
 }
 
-void LimitCounterTable::ForEach(
-    const std::function<void(const std::string&, const LimitCounters&)>& visit) const {
+void LimitCounters::Add(const LimitCounters& other) noexcept {
+  allowed.Add(other.allowed.value());
+  denied.Add(other.denied.value());
+  shadow_denied.Add(other.shadow_denied.value());
+  near_limit.Add(other.near_limit.value());
+  bans.Add(other.bans.value());
+  charged_beyond.Add(other.charged_beyond.value());
+}
+
+std::atomic<std::uint64_t> LimitCounterTable::uses_{0};
+
+LimitCounters* LimitCounterTable::Find(std::string_view name) {
   MutexLock lock(mutex_);
-  if (resets_done_ != resets_.load(std::memory_order_relaxed)) return;
-  for (const auto& [name, counts] : counts_) visit(name, counts);
+  DropNames();
+  const std::string text(name);
+  if (const auto known = counts_.find(text); known != counts_.end()) return &known->second.counts;
+  if (!HasPlace(text)) return &counts_[std::string(kOtherLimits)].counts;
+  ++names_[IsSpelledOut(text) ? 1 : 0];
+  Entry& added = counts_[text];
+  added.first_use = uses_.fetch_add(1, std::memory_order_relaxed);
+  return &added.counts;
+}
+
+// Frees the names of before a reset, and adds to kOtherLimits those that will never have a row.
+void LimitCounterTable::DropNames() {
+  if (std::exchange(is_reset_, false)) {
+    counts_.clear();
+    names_ = {};
+  }
+  if (!std::exchange(is_full_, false)) return;
+  const LimitPlaces& kept = *kept_;
+  LimitCounters& others = counts_[std::string(kOtherLimits)].counts;
+  absl::erase_if(counts_, [&kept, &others](const auto& named) {
+    const auto& [name, entry] = named;
+    if (name == kOtherLimits || kept.contains(name)) return false;
+    others.Add(entry.counts);
+    return true;
+  });
+}
+
+bool LimitCounterTable::HasPlace(const std::string& name) const {
+  if (kept_->contains(name)) return true;
+  if (kept_->size() >= kCountedLimitsMax) return false;
+  return names_[IsSpelledOut(name) ? 1 : 0] < kCountedLimitsMax;
+}
+
+void LimitCounterTable::ForEach(const Visit& visit) const {
+  MutexLock lock(mutex_);
+  if (is_reset_) return;
+  for (const auto& [name, entry] : counts_) visit(name, entry.counts, entry.first_use);
+}
+
+void LimitCounterTable::Keep(const std::shared_ptr<const LimitPlaces>& kept) {
+  MutexLock lock(mutex_);
+  if (kept == kept_) return;
+  kept_ = kept;
+  is_full_ = kept->size() >= kCountedLimitsMax;
+  version_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void LimitCounterTable::Reset() {
+  MutexLock lock(mutex_);
+  is_reset_ = true;
+  version_.fetch_add(1, std::memory_order_relaxed);
 }
 
 }  // namespace weir

@@ -2,8 +2,9 @@
 //
 // Each thread has its own table, so that counting is an addition to memory that no other thread
 // writes: the owner counts, any thread may read. A limit's counts are found by its name in replies
-// and statistics. Bounded: after kCountedLimitsMax names, all further names are counted together
-// under kOtherLimits, until a reset empties the table.
+// and statistics. Bounded: a table has kCountedLimitsMax names that are spelled out, as many that
+// are given, and those that have a row in the statistics already (LimitTotals gives rows); all
+// further names are counted together under kOtherLimits.
 #pragma once
 
 #include <array>
@@ -11,10 +12,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/node_hash_map.h"
 
 #include "core/base/counter.h"
@@ -26,8 +29,19 @@ namespace weir {
 
 inline constexpr std::size_t kCountedLimitsMax = 4096;
 inline constexpr std::string_view kOtherLimits = "(others)";
-// The name of CL.THROTTLE's limits, which is counted even if the table is full.
+// The name of CL.THROTTLE's limits, which has a row from the start.
 inline constexpr std::string_view kThrottleName = "cl.throttle";
+
+// True for the text of a limit: "10/s", "5,held". Clients can write as many of these as they like.
+// False for a name that is given: "@policy#0", a label, kThrottleName; labels have neither slashes
+// nor commas.
+[[nodiscard]] inline bool IsSpelledOut(std::string_view name) noexcept {
+  return !name.starts_with('@') && name.find_first_of("/,") != std::string_view::npos;
+}
+
+// The names that have a row, each with its place: the number of rows that were given before.
+using LimitPlaces = absl::flat_hash_map<std::string, std::size_t>;
+[[nodiscard]] std::shared_ptr<const LimitPlaces> FirstPlaces();
 
 // The counts of one limit. A limit that would admit a request counts nothing if another limit
 // denies it.
@@ -46,6 +60,7 @@ struct LimitCounters {
     return {allowed.value(),    denied.value(), shadow_denied.value(),
             near_limit.value(), bans.value(),   charged_beyond.value()};
   }
+  void Add(const LimitCounters& other) noexcept;
 };
 
 // Counts the decision of a limit. `taken`: the request has taken its tokens, as it does if it
@@ -66,37 +81,55 @@ inline bool CountDecision(LimitCounters& counts, const Limit& limit, const Decis
   return true;
 }
 
-// The counts that a name was last found to have, to save the search until the next reset.
+// The counts that a name was last found to have, to save the search until the table's names change.
 struct CountersHint {
   LimitCounters* counts = nullptr;
-  std::uint64_t resets = 0;
+  std::uint64_t version = 0;
 };
 
 // The counts of one thread, by name, since the last reset.
 class LimitCounterTable {
  public:
-  // The counts of a name, which live until the next call after a reset. Only for the owning thread.
+  // Returns the counts of a name, which live until the next call. Only for the owning thread.
   // Cost: a comparison if `hint` has the counts, else a search under a mutex.
   [[nodiscard]] LimitCounters& Of(std::string_view name, CountersHint& hint) {
-    const std::uint64_t resets = resets_.load(std::memory_order_relaxed);
-    if (!hint.counts || hint.resets != resets) hint = {Find(name, resets), resets};
+    const std::uint64_t version = version_.load(std::memory_order_relaxed);
+    if (!hint.counts || hint.version != version) hint = {Find(name), version};
     return *hint.counts;
   }
 
-  // Calls visit(name, counts) for each name, in no order. For any thread.
-  void ForEach(const std::function<void(const std::string&, const LimitCounters&)>& visit) const;
+  // Calls visit(name, counts, first_use) for each name, in no order. Of two names the one that any
+  // thread has counted first has the smaller `first_use`. For any thread.
+  using Visit = std::function<void(const std::string&, const LimitCounters&, std::uint64_t)>;
+  void ForEach(const Visit& visit) const;
 
-  // Forgets all names and counts. ForEach visits none from now on; the owning thread, which alone
-  // may free them, does so when it counts next. For any thread.
-  void Reset() noexcept { resets_.fetch_add(1, std::memory_order_relaxed); }
+  // Counts these names one by one from now on, however many others there are, and only these if
+  // they are kCountedLimitsMax. Requires: they include those of the last call. For any thread.
+  void Keep(const std::shared_ptr<const LimitPlaces>& kept);
+
+  // Forgets all counts. ForEach visits none from now on; the owning thread, which alone may free
+  // them, does so when it counts next. For any thread.
+  void Reset();
 
  private:
-  LimitCounters* Find(std::string_view name, std::uint64_t resets);
+  struct Entry {
+    LimitCounters counts;
+    std::uint64_t first_use = 0;
+  };
 
-  std::atomic<std::uint64_t> resets_{0};
-  mutable Mutex mutex_;  // guards the map; a name's counts need no lock
-  std::uint64_t resets_done_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::node_hash_map<std::string, LimitCounters> counts_ ABSL_GUARDED_BY(mutex_);
+  [[nodiscard]] LimitCounters* Find(std::string_view name);
+  void DropNames() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  [[nodiscard]] bool HasPlace(const std::string& name) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  static std::atomic<std::uint64_t> uses_;  // the first uses of names in all tables
+
+  std::atomic<std::uint64_t> version_{0};  // of what another thread has set below
+  mutable Mutex mutex_;                    // guards the map; a name's counts need no lock
+  bool is_reset_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_full_ ABSL_GUARDED_BY(mutex_) = false;  // names beside those of `kept_` are to be dropped
+  std::shared_ptr<const LimitPlaces> kept_ ABSL_GUARDED_BY(mutex_) = FirstPlaces();
+  std::array<std::size_t, 2> names_ ABSL_GUARDED_BY(mutex_) = {};  // given, and spelled out
+  absl::node_hash_map<std::string, Entry> counts_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace weir

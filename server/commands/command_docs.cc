@@ -255,8 +255,10 @@ have passed shows its untouched bucket; the rows of RL.CHARGE show buckets after
   still banned. CL.THROTTLE's have -1 used tokens, as its numbers come with each request.
 - RL.INSPECT with HOLDS lists the key's open holds, then those that are settled, each by their ids.
 - RL.STATS lists `(total)` first, then limits by name. A policy's limit is `@name#position` and its
-  label. Each thread counts 4,096 names, and all others together as `(others)`. RL.RESERVE counts as
-  RL.ALLOW does; a repeated one, RL.COMMIT and RL.CANCEL count nothing.
+  label. 4,096 names have a row: policies and labels come before limits that are written out, then
+  those that were used first; all others are counted together as `(others)`. A name keeps its row
+  until the server stops, also over RESET. RL.RESERVE counts as RL.ALLOW does; a repeated one,
+  RL.COMMIT and RL.CANCEL count nothing.
 )";
 
 void AppendCommand(std::string& page, const CommandSpec& spec) {

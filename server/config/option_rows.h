@@ -217,8 +217,9 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .fallback = "500",
      .min = 0,
      .max = static_cast<std::int64_t>(kCountedLimitsMax),
-     .summary = "The number of limits that /metrics counts one by one, those first that are asked "
-                "first; all others are counted together until the server stops."},
+     .summary = "The number of limits that /metrics counts one by one, at most 4,096: policies and "
+                "labelled limits first, then those that are asked first. All others are counted "
+                "together until the server stops."},
     {.name = "min-replicas-max-lag",
      .field = &Options::min_replicas_max_lag,
      .fallback = "2s",

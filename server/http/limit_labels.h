@@ -1,11 +1,12 @@
 // The names of limits that are labels of metrics.
 //
 // A series for each name is expensive for Prometheus, so only the first names have one; the others
-// are counted together under kOtherLimits. A name stays on its side of that line, so that no count
-// ever falls because another name has come.
+// are counted together under kOtherLimits. A name that has a series keeps it, so that no count ever
+// falls because another name has come.
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -28,8 +29,9 @@ inline constexpr std::size_t kMetricLabelBytesMax = 128;
 // Thread-safe. Cost: a lock, and for each row a look-up.
 class LimitLabels {
  public:
+  using Rows = std::map<std::string, LimitTotals::Numbers>;  // by label
   struct Folded {
-    LimitTotals::Rows rows;        // by label
+    Rows rows;
     std::size_t folded_names = 0;  // of the rows that are counted under kOtherLimits
   };
   // Gives labels to the rows that have none yet, in their order, while fewer than `labels_max` are

@@ -42,8 +42,8 @@ class Scrape : public ServerReader {
 
   [[nodiscard]] const LimitLabels::Folded& Limits() {
     if (!limits_) {
-      std::vector<const RequestCounters*> counters;
-      for (const Worker* worker : services.workers) counters.push_back(&worker->request_counters);
+      std::vector<RequestCounters*> counters;
+      for (Worker* worker : services.workers) counters.push_back(&worker->request_counters);
       limits_ =
           http.limit_labels.Fold(services.limit_totals.Since(counters),
                                  static_cast<std::size_t>(services.options.metrics_max_limits));
@@ -53,7 +53,7 @@ class Scrape : public ServerReader {
   // Chooses the next rows of the limits, at most so many; 0 for none. Returns whether they follow
   // others.
   bool TakeRows(std::size_t rows_max) {
-    const LimitTotals::Rows& all = Limits().rows;
+    const LimitLabels::Rows& all = Limits().rows;
     const bool goes_on = HasMoreRows();
     rows_begin_ = goes_on ? rows_end_ : all.begin();
     rows_end_ = rows_begin_;
@@ -83,8 +83,8 @@ class Scrape : public ServerReader {
 
  private:
   std::optional<LimitLabels::Folded> limits_;
-  LimitTotals::Rows::const_iterator rows_begin_;
-  LimitTotals::Rows::const_iterator rows_end_;
+  LimitLabels::Rows::const_iterator rows_begin_;
+  LimitLabels::Rows::const_iterator rows_end_;
   std::size_t rows_ = 0;
   std::optional<CommandRows> commands_;
   std::optional<StatsNumbers> counters_;

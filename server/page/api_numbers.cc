@@ -41,9 +41,9 @@ constexpr std::array<std::string_view, 1> kTop = {"RL.TOP"};
 constexpr std::string_view kTotal = "(total)";
 constexpr std::string_view kAllLimits = "*";
 
-std::vector<const RequestCounters*> CountersOf(const Services& services) {
-  std::vector<const RequestCounters*> counters;
-  for (const Worker* worker : services.workers) counters.push_back(&worker->request_counters);
+std::vector<RequestCounters*> CountersOf(const Services& services) {
+  std::vector<RequestCounters*> counters;
+  for (Worker* worker : services.workers) counters.push_back(&worker->request_counters);
   return counters;
 }
 
@@ -231,7 +231,7 @@ void AppendRecent(const std::vector<History::Counts>& steps, std::string& out) {
 
 std::string LimitsJson(HttpExchange& exchange) {
   constexpr std::int64_t kRecentSeconds = 60;
-  const Services& services = exchange.services();
+  Services& services = exchange.services();
   const LimitTotals::Rows rows = services.limit_totals.Since(CountersOf(services));
   std::vector<const LimitRow*> busiest;
   for (const LimitRow& row : rows) busiest.push_back(&row);
@@ -280,7 +280,7 @@ std::string TopJson(std::string_view by, std::span<const TopKeys::Row> rows) {
 
 }  // namespace
 
-void UpdateHistory(History& history, const Services& services, Instant now) {
+void UpdateHistory(History& history, Services& services, Instant now) {
   history.Update(now, [&] { return services.limit_totals.Read(CountersOf(services)); });
 }
 

@@ -4,8 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include <gtest/gtest.h>
@@ -16,9 +17,10 @@ namespace {
 class LimitLabelsTest : public ::testing::Test {
  protected:
   // The labels with their numbers of admissions, and the number of folded names.
-  std::string Fold(const std::map<std::string, std::uint64_t>& allowed, std::size_t labels_max) {
+  using Allowed = std::vector<std::pair<std::string, std::uint64_t>>;
+  std::string Fold(const Allowed& allowed, std::size_t labels_max) {
     LimitTotals::Rows rows;
-    for (const auto& [name, number] : allowed) rows[name] = {number};
+    for (const auto& [name, number] : allowed) rows.push_back({name, {number}});
     const LimitLabels::Folded folded = labels_.Fold(rows, labels_max);
     std::string text;
     for (const auto& [label, numbers] : folded.rows) {
@@ -34,7 +36,12 @@ TEST_F(LimitLabelsTest, TheFirstComeHaveLabelsForGood) {
   EXPECT_EQ(Fold({{"c", 1}}, 2), "c 1; 0");
   EXPECT_EQ(Fold({{"a", 2}, {"b", 4}, {"c", 8}}, 2), "(others) 4; a 2; c 8; 1");
   EXPECT_EQ(Fold({{"b", 5}}, 2), "(others) 5; 1") << "a reset gives no label to a folded name";
+  EXPECT_EQ(Fold({{"c", 1}}, 2), "c 1; 0") << "and takes none away";
   EXPECT_EQ(Fold({{"a", 3}, {"b", 6}, {"c", 9}, {"d", 1}}, 2), "(others) 7; a 3; c 9; 2");
+}
+
+TEST_F(LimitLabelsTest, RowsGetLabelsInTheirOrder) {
+  EXPECT_EQ(Fold({{"z", 1}, {"b", 2}, {"a", 4}}, 2), "(others) 4; b 2; z 1; 1");
 }
 
 TEST_F(LimitLabelsTest, WhatIsCountedTogetherAlreadyTakesNoLabel) {

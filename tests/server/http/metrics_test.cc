@@ -378,6 +378,35 @@ TEST(MetricsTest, MoreLimitsThanTheOptionSaysAreFolded) {
             7);
 }
 
+// No client takes the series of others by writing out many limits, on any thread, before the first
+// scrape or after it, and over RL.STATS RESET.
+TEST(MetricsTest, PoliciesAndLabelsHaveASeriesHoweverManyLimitsAreSpelledOut) {
+  HttpTestServer server;
+  Worker second(server.services);
+  Conversation client(server);
+  Conversation flood(server, second);
+  client.Run("RL.POLICY SET free 10/s");
+  int spelled_out = 0;
+  for (const int limits : {601, 6'000, 600}) {
+    for (int i = 0; i < limits; ++i) {
+      ++spelled_out;
+      flood.Run(absl::StrCat("RL.ALLOW k", spelled_out, " ", spelled_out, "/m"));
+    }
+    client.Run("RL.ALLOW u @free");
+    flood.Run("RL.ALLOW u @free");
+    flood.Run("RL.ALLOW pay 77/s,name=payments");
+    const MetricsPage page = PageOf(server);
+    for (const auto& [limit, allowed] : {std::pair{"@free#0", 2}, {"payments", 1}}) {
+      EXPECT_EQ(page.Find("weir_limit_decisions_total", {{"limit", limit}, {"result", "allowed"}}),
+                allowed)
+          << limit;
+    }
+    EXPECT_EQ(page.Of("weir_limit_decisions_total", {{"limit", "(others)"}, {"result", "allowed"}}),
+              limits - (spelled_out == limits ? 498 : 0));
+    client.Run("RL.STATS RESET");
+  }
+}
+
 TEST(MetricsTest, TextsAreEscaped) {
   HttpTestServer server;
   server.worker.CountError("A\"B\\C{}=,\xff is wrong");

@@ -212,8 +212,16 @@ class HistoryPlacesTest : public testing::Test {
  protected:
   void SetUp() override {
     Add(history_, kFirstSecond, {});
-    for (std::size_t i = 0; i < kHistoryLimitsMax; ++i) rows_[absl::StrCat(i, "/h")] = {1};
+    for (std::size_t i = 0; i < kHistoryLimitsMax; ++i) Row(absl::StrCat(i, "/h")) = {1};
     Add(history_, kFirstSecond + 1, {}, rows_);
+  }
+
+  // The numbers of a limit; a new one is the first row.
+  Numbers& Row(std::string_view limit) {
+    for (auto& [name, numbers] : rows_) {
+      if (name == limit) return numbers;
+    }
+    return rows_.emplace(rows_.begin(), limit, Numbers{})->second;
   }
 
   History history_;
@@ -221,7 +229,7 @@ class HistoryPlacesTest : public testing::Test {
 };
 
 TEST_F(HistoryPlacesTest, TheFirstLimitsHaveASeries) {
-  rows_["0/x"] = {5};  // the first by name
+  Row("0/x") = {5};
   Add(history_, kFirstSecond + 2, {}, rows_);
   const History::Steps steps = history_.Read(kSeconds, kFirstSecond);
   EXPECT_EQ(steps.series.size(), 1 + kHistoryLimitsMax);
@@ -232,13 +240,13 @@ TEST_F(HistoryPlacesTest, TheFirstLimitsHaveASeries) {
 // The new limit's counts of old times are not taken for those of one second.
 TEST_F(HistoryPlacesTest, ALimitThatIsIdleForADayGivesItsPlaceAway) {
   constexpr std::int64_t kDay = 86'400;
-  rows_["0/x"] = {1000};
+  Row("0/x") = {1000};
   Add(history_, kFirstSecond + 2 + kDay - 1, {}, rows_);
   EXPECT_EQ(Find(history_.Read(kSeconds), "0/x"), nullptr);
-  rows_["0/x"] = {1001};
-  rows_["1/h"] = {2};
+  Row("0/x") = {1001};
+  Row("1/h") = {2};
   Add(history_, kFirstSecond + 2 + kDay, {}, rows_);
-  rows_["0/x"] = {1005};
+  Row("0/x") = {1005};
   Add(history_, kFirstSecond + 3 + kDay, {}, rows_);
   const History::Steps steps = history_.Read(kSeconds, kFirstSecond + 1 + kDay);
   EXPECT_EQ(steps.series.size(), 1 + kHistoryLimitsMax);
