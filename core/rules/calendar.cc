@@ -100,6 +100,7 @@ struct KnownWindow {
 constexpr std::size_t kKnownWindows = 128;
 static_assert((kKnownWindows & (kKnownWindows - 1)) == 0);
 constinit thread_local std::array<KnownWindow, kKnownWindows> known_windows{};
+constinit thread_local std::uint64_t windows_computed = 0;
 
 KnownWindow& PlaceOf(const Calendar& calendar) noexcept {
   const std::size_t zone = NumberOf(calendar.zone);
@@ -150,9 +151,14 @@ CalendarWindow CalendarWindowAt(const Calendar& calendar, Instant now) noexcept 
 CalendarWindow PresentWindow(const Calendar& calendar, Instant now) noexcept {
   KnownWindow& known = PlaceOf(calendar);
   const bool holds = known.window.begin <= now && now < known.window.end;
-  if (!holds || known.calendar != calendar) known = {calendar, CalendarWindowAt(calendar, now)};
+  if (!holds || known.calendar != calendar) {
+    known = {calendar, CalendarWindowAt(calendar, now)};
+    ++windows_computed;
+  }
   return known.window;
 }
+
+std::uint64_t WindowsComputed() noexcept { return windows_computed; }
 
 // The changes of a zone's clocks are shorter than a day.
 Nanos LongestWindow(CalendarUnit unit) noexcept {

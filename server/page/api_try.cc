@@ -18,6 +18,7 @@
 #include "core/base/status.h"
 #include "core/commands/reply_numbers.h"
 #include "core/limiter/limiter.h"
+#include "core/rules/calendar.h"
 #include "core/words/limit_memo.h"
 #include "core/words/request_grammar.h"
 #include "server/commands/command_table.h"
@@ -36,7 +37,14 @@ constexpr std::string_view kPeek = "RL.PEEK";
 constexpr std::string_view kWithLimits = "WITHLIMITS";
 // Decisions of single limits in one simulation, about 10 ms.
 constexpr std::size_t kSimulatedMax = 40'000;
-constexpr std::size_t kDecisionsPerUnit = 4;  // in about a microsecond
+constexpr std::size_t kDecisionsPerUnit = 4;    // in about a microsecond
+constexpr std::size_t kDecisionsPerWindow = 4;  // in the time that a calendar's window takes
+
+absl::Status TooMuchToSimulate() {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "too much to simulate: at most ", kSimulatedMax,
+      " arrivals times limits; each window of a calendar counts as ", kDecisionsPerWindow));
+}
 
 void FailAsMistake(HttpExchange& exchange, const absl::Status& status) {
   exchange.Fail(400, absl::StrCat("ERR ", status.message()));
@@ -62,6 +70,7 @@ struct Simulated {
   std::string allowed;  // '1' or '0'
   std::vector<std::int64_t> remaining;
   std::vector<std::int64_t> retry_after_ms;
+  std::size_t work = 0;  // in decisions
 };
 
 // Decides the arrivals, of which the first one may be at `begin`, on a table of their own.
@@ -78,18 +87,18 @@ absl::StatusOr<Simulated> Simulate(const Services& services, const LimitsBody& b
   words.insert(words.end(), {"COST", cost});
   absl::StatusOr<ParsedRequest> request = ParseRequest(words, memo, KeyHashes(limiter.hasher()));
   if (!request.ok()) return request.status();
-  if (request->checks.size() * body.arrivals_ms().size() > kSimulatedMax) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("too much to simulate: at most ", kSimulatedMax, " arrivals times limits"));
-  }
   Simulated simulated;
+  simulated.work = request->checks.size() * body.arrivals_ms().size();
   for (const std::int64_t arrival : body.arrivals_ms()) {
+    if (simulated.work > kSimulatedMax) return TooMuchToSimulate();
+    const std::uint64_t windows_before = WindowsComputed();
     const absl::StatusOr<Verdict> verdict =
         limiter.Decide(request->checks, begin + std::chrono::milliseconds{arrival});
     if (!verdict.ok()) return verdict.status();
     simulated.allowed += verdict->allowed ? '1' : '0';
     simulated.remaining.push_back(verdict->remaining);
     simulated.retry_after_ms.push_back(RetryMillis(verdict->retry_after));
+    simulated.work += kDecisionsPerWindow * (WindowsComputed() - windows_before);
   }
   return simulated;
 }
@@ -131,7 +140,7 @@ void ApiSimulate(HttpExchange& exchange) {
   }
   const absl::StatusOr<Simulated> simulated = Simulate(exchange.services(), body, exchange.now());
   if (!simulated.ok()) return FailAsMistake(exchange, simulated.status());
-  exchange.session().Charge(body.arrivals_ms().size() * body.limits().size() / kDecisionsPerUnit);
+  exchange.session().Charge(simulated->work / kDecisionsPerUnit);
   exchange.Answer(200, kJson,
                   absl::StrCat(R"({"allowed":")", simulated->allowed, R"(","remaining":[)",
                                absl::StrJoin(simulated->remaining, ","), R"(],"retry_after_ms":[)",

@@ -126,6 +126,28 @@ TEST(ApiSimulateTest, EachArrivalHasTheVerdictOfAllow) {
   });
 }
 
+// A new window of a calendar costs as much as some decisions, and counts as such.
+TEST(ApiSimulateTest, WindowsOfCalendarsCountAsWork) {
+  PageClient client;
+  std::vector<std::string> limits;
+  for (int i = 10; i < 74; ++i) {
+    limits.push_back(absl::StrCat("9/day,from=1", i / 60, ":", i % 60 < 10 ? "0" : "", i % 60));
+  }
+  const auto status_of = [&](std::size_t days) {
+    std::vector<std::int64_t> arrivals;
+    for (std::size_t day = 0; day < days; ++day) {
+      arrivals.push_back(static_cast<std::int64_t>(day) * 24 * 3600 * 1000);
+    }
+    return StatusOf(client.Post("/api/simulate", Simulation(limits, arrivals)));
+  };
+  EXPECT_EQ(status_of(120), 200);
+  EXPECT_EQ(status_of(140), 400);
+  limits = {"9/day"};
+  EXPECT_EQ(status_of(366), 200);
+  const std::vector<std::int64_t> of_one_day(10'000, 5);
+  EXPECT_EQ(StatusOf(client.Post("/api/simulate", Simulation(limits, of_one_day))), 200);
+}
+
 TEST(ApiSimulateTest, TenThousandArrivalsAreTheMost) {
   PageClient client;
   std::vector<std::int64_t> arrivals(10'000, 5);
