@@ -1,7 +1,6 @@
 // The reader of access logs (log_reader.h).
-#include <array>
-#include <chrono>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +8,7 @@
 #include "absl/status/status.h"
 
 #include "protocol/client_address.h"
+#include "replay/civil_time.h"
 #include "replay/log_reader.h"
 
 namespace weir {
@@ -16,39 +16,19 @@ namespace {
 
 constexpr std::string_view kTimeShape = "dd/Mon/yyyy:HH:MM:SS +hhmm";
 
-// The digits of `text` as a number. Requires: at most nine bytes.
-std::optional<int> ReadDigits(std::string_view text) {
-  int number = 0;
-  for (const char digit : text) {
-    if (digit < '0' || digit > '9') return std::nullopt;
-    number = number * 10 + (digit - '0');
-  }
-  return number;
-}
-
 // The part of `text` in the place of `part` in kTimeShape. Requires: as many bytes as kTimeShape.
 std::optional<int> ReadPart(std::string_view text, std::string_view part) {
   return ReadDigits(text.substr(kTimeShape.find(part), part.size()));
 }
 
-std::optional<unsigned> ReadMonth(std::string_view text) {
+std::optional<int> ReadMonth(std::string_view text) {
   constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
   const std::size_t at = kMonths.find(text);
   if (at == std::string_view::npos || at % 3 != 0) return std::nullopt;
-  return static_cast<unsigned>(at / 3 + 1);
+  return static_cast<int>(at / 3 + 1);
 }
 
-// The time from UTC of the zone "+hhmm".
-std::optional<std::chrono::minutes> ReadZone(std::string_view text) {
-  const std::optional<int> hours = ReadDigits(text.substr(1, 2));
-  const std::optional<int> minutes = ReadDigits(text.substr(3, 2));
-  if (!hours || !minutes || *hours > 14 || *minutes > 59) return std::nullopt;
-  const std::chrono::minutes span = std::chrono::hours{*hours} + std::chrono::minutes{*minutes};
-  if (text.front() == '-') return -span;
-  return text.front() == '+' ? std::optional(span) : std::nullopt;
-}
-
-std::optional<Instant> ReadTime(std::string_view text) {
+std::optional<Instant> AccessTime(std::string_view text) {
   if (text.size() != kTimeShape.size()) return std::nullopt;
   for (std::size_t i = 0; i < kTimeShape.size(); ++i) {
     constexpr std::string_view kMarks = "/: ";
@@ -62,20 +42,15 @@ std::optional<Instant> ReadTime(std::string_view text) {
   const auto minute = ReadPart(text, "MM");
   const auto second = ReadPart(text, "SS");
   const auto month = ReadMonth(text.substr(kTimeShape.find("Mon"), 3));
-  const auto zone = ReadZone(text.substr(kTimeShape.find('+')));
-  if (!day || !month || !year || !hour || !minute || !second || !zone) return std::nullopt;
-  const std::chrono::year_month_day date{std::chrono::year{*year}, std::chrono::month{*month},
-                                         std::chrono::day{static_cast<unsigned>(*day)}};
-  // Beyond these years an Instant of nanoseconds could overflow here.
-  if (!date.ok() || *year < 1970 || *year > 2115 || *hour > 23 || *minute > 59 || *second > 59) {
-    return std::nullopt;
-  }
-  const Nanos since_epoch = std::chrono::sys_days{date}.time_since_epoch() +
-                            std::chrono::hours{*hour} + std::chrono::minutes{*minute} +
-                            std::chrono::seconds{*second} - *zone;
-  const Instant at{since_epoch};
-  if (at < Instant{} || at > kInstantMax) return std::nullopt;
-  return at;
+  const auto ahead = ReadOffset(text.substr(kTimeShape.find('+')));
+  if (!day || !month || !year || !hour || !minute || !second || !ahead) return std::nullopt;
+  return InstantOf({.year = *year,
+                    .month = *month,
+                    .day = *day,
+                    .hour = *hour,
+                    .minute = *minute,
+                    .second = *second,
+                    .ahead = *ahead});
 }
 
 // True if a quote in `text` closes the request that `text` begins with. A backslash takes the next
@@ -86,6 +61,17 @@ bool IsClosed(std::string_view text) {
     if (text[at] == '"') return true;
   }
   return false;
+}
+
+// True for the virtual host and the port that Apache's vhost_combined begins with: "www:80". An
+// address of IPv6 would be in brackets there.
+bool IsVirtualHost(std::string_view word) {
+  const std::size_t colon = word.rfind(':');
+  if (colon == std::string_view::npos || colon == 0) return false;
+  const std::string_view host = word.substr(0, colon);
+  const std::string_view port = word.substr(colon + 1);
+  const bool is_host = host.find(':') == std::string_view::npos || host.front() == '[';
+  return is_host && !port.empty() && port.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
 // True if `text` begins as the time and the request of a line do, which no name can: the servers
@@ -102,8 +88,15 @@ class AccessLogReader final : public LogReader {
 
   absl::StatusOr<bool> Read(std::string_view line, LoggedRequest& request) override {
     std::string_view rest = line;
-    const std::string_view address = TakeWord(rest);
-    if (address.empty() || !TakeNames(rest)) {
+    std::string_view address = TakeWord(rest);
+    std::string_view behind_host = rest;
+    bool has_names = !address.empty() && TakeNames(rest);
+    if (!has_names && IsVirtualHost(address)) {
+      address = TakeWord(behind_host);
+      rest = behind_host;
+      has_names = !address.empty() && TakeNames(rest);
+    }
+    if (!has_names) {
       return absl::InvalidArgumentError(
           "expected an address, two names and [, as in 192.0.2.7 - - "
           "[10/Oct/2026:13:55:36 +0200]");
@@ -120,7 +113,7 @@ class AccessLogReader final : public LogReader {
       return absl::InvalidArgumentError("the quote of the request is not closed");
     }
     if (time_.empty() || time != time_) {  // Lines of one second come together.
-      const std::optional<Instant> at = ReadTime(time);
+      const std::optional<Instant> at = AccessTime(time);
       if (!at) return BadWord("time", time, "expected one as in 10/Oct/2026:13:55:36 +0200");
       time_ = time;
       at_ = *at;

@@ -1,6 +1,7 @@
 // The reader of CSV files (log_reader.h).
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,10 +16,19 @@
 #include "core/base/quote.h"
 #include "core/base/status.h"
 #include "core/words/number_word.h"
+#include "replay/civil_time.h"
 #include "replay/log_reader.h"
 
 namespace weir {
 namespace {
+
+absl::StatusOr<Instant> CsvTime(std::string_view text) {
+  if (const std::optional<Instant> at = ReadIsoTime(text)) return *at;
+  absl::StatusOr<Instant> at = ParseUnixSeconds(text);
+  if (at.ok()) return at;
+  return BadWord("time", text,
+                 "expected Unix seconds, as in 1700000000.25, or as in 2023-11-14T22:13:20.25Z");
+}
 
 class CsvReader final : public LogReader {
  public:
@@ -52,7 +62,7 @@ class CsvReader final : public LogReader {
       WEIR_RETURN_IF_ERROR(CheckHeader());
       return false;
     }
-    const absl::StatusOr<Instant> at = ParseUnixSeconds(fields_[time_]);
+    const absl::StatusOr<Instant> at = CsvTime(fields_[time_]);
     if (!at.ok()) return at.status();
     logged_ = {.key = fields_[key_]};
     if (cost_ < fields_.size()) {

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
@@ -13,6 +14,7 @@
 
 #include "core/base/check.h"
 #include "core/base/quote.h"
+#include "core/base/status.h"
 
 namespace weir {
 namespace {
@@ -20,6 +22,27 @@ namespace {
 absl::Status CannotRead(const std::string& path, int error) {
   return absl::UnavailableError(
       absl::StrCat("cannot read ", Quote(path), ": ", std::generic_category().message(error)));
+}
+
+// What a compressed file begins with, the program that has made it and the one that reads it.
+struct Compression {
+  std::string_view begin;
+  std::string_view name;
+  std::string_view reader;
+};
+constexpr auto kCompressions = std::to_array<Compression>({{"\x1F\x8B", "gzip", "zcat"},
+                                                           {"\x28\xB5\x2F\xFD", "zstd", "zstdcat"},
+                                                           {"\xFD\x37zXZ", "xz", "xzcat"},
+                                                           {"BZh", "bzip2", "bzcat"}});
+
+absl::Status CheckPlain(const std::string& path, std::string_view begin) {
+  for (const Compression& compression : kCompressions) {
+    if (!begin.starts_with(compression.begin)) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat(Quote(path), " is compressed by ", AbslView(compression.name), ": ",
+                     AbslView(compression.reader), " it, and give weir-replay '-' as the log"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -93,6 +116,10 @@ bool LineReader::Fill() {
   } while (got < 0 && errno == EINTR);
   if (got < 0) status_ = CannotRead(path_, errno);
   if (got <= 0) return false;
+  if (bytes_read_ == 0) {
+    status_ = CheckPlain(path_, {buffer_.data(), static_cast<std::size_t>(got)});
+    if (!status_.ok()) return false;
+  }
   end_ += static_cast<std::size_t>(got);
   bytes_read_ += static_cast<std::uint64_t>(got);
   return true;

@@ -31,7 +31,8 @@ class LineReader {
   LineReader(const LineReader&) = delete;
   LineReader& operator=(const LineReader&) = delete;
 
-  // Reads a line. Returns false at the end, or if reading has failed: see status().
+  // Reads a line. Returns false at the end, or if reading has failed: see status(), which names
+  // the program that reads a compressed file.
   [[nodiscard]] bool Next();
 
   [[nodiscard]] std::string_view line() const noexcept { return line_; }  // good until Next

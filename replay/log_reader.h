@@ -33,16 +33,17 @@ class LogReader {
 // Common and combined access logs, as nginx and Apache write them. The key is the client's network,
 // as that of a check is (client_address.h), or a name that is no address:
 //     192.0.2.7 - ann [10/Oct/2026:13:55:36 +0200] "GET / HTTP/1.1" 200 2326 "-" "curl/7.88"
+// Apache's vhost_combined has a host and a port before it ("www.example.net:80 192.0.2.7 - ...").
 [[nodiscard]] std::unique_ptr<LogReader> MakeAccessLogReader(int ipv6_bits = kIpv6Bits);
 
 // Commas between the fields, and quotes as in RFC 4180, except that a record is one line: a field
 // with a line break is an error on each of its lines that has a quote. `columns`: the name of each
-// field in order; "time" (Unix seconds), "key" and "cost" are read, and others are passed over.
-// `cost_is_optional`: a line may end before a last column "cost". A line whose time begins with a
-// letter is a header if no record is before it; it must not have one of these names, or of
-// `columns`, in the place of a column that is read. A byte order mark before the first line is
-// passed over, and so are lines that begin with #, unless the key is first. Requires: columns with
-// one "time", one "key" and at most one "cost".
+// field in order; "time" (Unix seconds, or as ReadIsoTime), "key" and "cost" are read, and others
+// are passed over. `cost_is_optional`: a line may end before a last column "cost". A line whose
+// time begins with a letter is a header if no record is before it; it must not have one of these
+// names, or of `columns`, in the place of a column that is read. A byte order mark before the first
+// line is passed over, and so are lines that begin with #, unless the key is first. Requires:
+// columns with one "time", one "key" and at most one "cost".
 [[nodiscard]] std::unique_ptr<LogReader> MakeCsvReader(const std::vector<std::string>& columns,
                                                        bool cost_is_optional);
 

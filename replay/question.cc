@@ -1,5 +1,6 @@
 #include "replay/question.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -19,6 +20,19 @@ namespace weir {
 namespace {
 
 constexpr absl::string_view kPlaceholder = "{key}";
+
+// Fails if a piece of a key between the places of {key} has a placeholder, which is none.
+absl::Status CheckPieces(std::span<const std::string> pieces) {
+  for (const std::string& piece : pieces) {
+    const std::size_t end = piece.find('}', std::min(piece.find('{'), piece.size()));
+    if (end == std::string::npos) continue;
+    const std::size_t begin = piece.rfind('{', end);
+    return absl::InvalidArgumentError(absl::StrCat("unknown placeholder ",
+                                                   Quote(piece.substr(begin, end + 1 - begin)),
+                                                   ": known is ", kPlaceholder));
+  }
+  return absl::OkStatus();
+}
 
 bool IsWord(std::string_view word, absl::string_view keyword) {
   return absl::EqualsIgnoreCase(AbslView(word), keyword);
@@ -73,6 +87,7 @@ absl::Status Question::Read(const Policies* policies) {
 absl::Status Question::ReadParts(std::span<const std::string_view> words) {
   for (std::size_t next = 0; next < words.size(); ++next) {
     patterns_.push_back({absl::StrSplit(AbslView(words[next++]), kPlaceholder)});
+    WEIR_RETURN_IF_ERROR(CheckPieces(patterns_.back().pieces));
     const std::size_t first = parts_.size();
     for (std::size_t position = 0; next < words.size() && !IsWord(words[next], "AND"); ++next) {
       if (IsWord(words[next], "COST")) {

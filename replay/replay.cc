@@ -95,8 +95,8 @@ class Replay {
     if (log.late_lines > log.requests + log.refunds) {
       return absl::FailedPreconditionError(
           absl::StrCat(Quote(log.name), ": ", log.late_lines, " lines go back in time and only ",
-                       log.requests + log.refunds,
-                       " do not: sort the log, or correct the time of line ", log.end_line));
+                       log.requests + log.refunds, " do not: sort the log, raise --slack, ",
+                       SecondsOf(options_.slack), ", or correct the time of line ", log.end_line));
     }
     for (const auto& trial : trials_) report_.asks.push_back(trial->MakeReport());
     if (trials_.size() == 2) report_.comparison = comparison_;

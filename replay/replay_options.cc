@@ -27,13 +27,12 @@ constexpr const char* kDescription =
     "capture.txt";
 
 constexpr const char* kFooter =
-    "LOG is an access log as nginx and Apache write it (common or combined: the key is the "
-    "client's\n"
-    "IPv4 address or IPv6 network), a CSV file with or without a header, where a record is one "
-    "line, or a capture of\n"
-    "MONITOR, whose RL.* lines are asked again with the limits of --ask. '-' is the standard\n"
-    "input. Lines that cannot be read are counted, and the first ten are shown. Clients react to\n"
-    "denials, a log does not.\n"
+    "LOG is an access log as nginx and Apache write it (common, combined or vhost_combined: the\n"
+    "key is the client's IPv4 address or IPv6 network), a CSV file with or without a header, "
+    "where\n"
+    "a record is one line, or a capture of MONITOR, whose RL.* lines are asked again with the\n"
+    "limits of --ask. '-' is the standard input. Lines that cannot be read are counted, and the\n"
+    "first ten are shown. Clients react to denials, a log does not.\n"
     "\n"
     "MONITOR cuts words after 512 bytes and costs the server a line for each request, so capture\n"
     "briefly. It shows no answers: a request that was refused with an error counts as any other.\n"
@@ -62,7 +61,8 @@ void AddOptions(CLI::App& app, ReplayOptions& options, Words& words) {
       ->allow_extra_args(false);
   app.add_option("--policies", options.policies, "A policy file, for limits like @free")
       ->option_text("FILE");
-  app.add_flag("--csv", words.csv, "LOG is a CSV file: Unix seconds, key and, if present, cost");
+  app.add_flag("--csv", words.csv,
+               "LOG is a CSV file: time (Unix seconds or ISO 8601), key and, if present, cost");
   app.add_option("--columns", words.columns,
                  "The names of the CSV file's columns in order: time, key, cost; others are passed "
                  "over")

@@ -5,10 +5,8 @@
 #include "core/base/check.h"
 
 namespace weir {
-namespace {
 
-// A span as seconds, rounded up to whole milliseconds.
-std::string Seconds(Nanos span) {
+std::string SecondsOf(Nanos span) {
   const std::int64_t millis = CeilMillis(span);
   std::string text = absl::StrCat(millis / 1000);
   if (millis % 1000 == 0) return text + " s";
@@ -16,15 +14,13 @@ std::string Seconds(Nanos span) {
   return absl::StrCat(text, ".", thousandths.substr(1), " s");
 }
 
-}  // namespace
-
 absl::Status TimeOrder::Add(std::uint64_t line_number, const LoggedRequest& request) {
   WEIR_CHECK(!request.keys.empty() || request.action == LoggedAction::kClear);
   if (std::exchange(may_be_leap_, false)) TakeBackLeap(line_number, request.at);
   if (latest_ - request.at > slack_) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "its time is ", Seconds(latest_ - request.at), " before that of line ", latest_line_,
-        ", more than --slack, ", Seconds(slack_), ": sort the log or raise it"));
+        "its time is ", SecondsOf(latest_ - request.at), " before that of line ", latest_line_,
+        ", more than --slack, ", SecondsOf(slack_), ": sort the log or raise it"));
   }
   if (request.at >= latest_) {
     may_be_leap_ = request.at - latest_ > std::max(kLeapMin, slack_);
@@ -45,7 +41,7 @@ absl::Status TimeOrder::Add(std::uint64_t line_number, const LoggedRequest& requ
 void TimeOrder::TakeBackLeap(std::uint64_t line_number, Instant at) {
   const Nanos back = latest_ - at;
   if (back <= std::max(kLeapMin, slack_) || before_latest_ - at > slack_) return;
-  taken_back_ = {latest_line_, absl::StrCat("its time is ", Seconds(back), " after that of line ",
+  taken_back_ = {latest_line_, absl::StrCat("its time is ", SecondsOf(back), " after that of line ",
                                             line_number, ", the next: a wrong clock?")};
   latest_ = before_latest_;
   latest_line_ = line_before_latest_;

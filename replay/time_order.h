@@ -35,6 +35,9 @@
 
 namespace weir {
 
+// A span in seconds, rounded up to whole milliseconds: "5 s", "0.025 s".
+[[nodiscard]] std::string SecondsOf(Nanos span);
+
 class TimeOrder {
  public:
   // Requires: slack >= 0. The hasher must outlive the queue.

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -58,6 +59,23 @@ TEST(LineReaderTest, ALongerLineThanAllowedIsOneLine) {
     EXPECT_THAT(Lines("a\n" + line + "\nb\n"), ElementsAre("a", "(too long)", "b")) << more;
     EXPECT_THAT(Lines("a\n" + line), ElementsAre("a", "(too long)")) << more;
   }
+}
+
+TEST(LineReaderTest, ACompressedFileIsAnErrorThatNamesItsReader) {
+  const TemporaryDirectory directory;
+  const std::pair<std::string, std::string> files[] = {
+      {std::string("\x1F\x8B\x08\x00\x00", 5), "is compressed by gzip: zcat it"},
+      {"\x28\xB5\x2F\xFD$", "is compressed by zstd: zstdcat it"},
+      {std::string("\xFD\x37zXZ\0", 6), "is compressed by xz: xzcat it"},
+      {"BZh91AY&SY", "is compressed by bzip2: bzcat it"}};
+  for (const auto& [begin, error] : files) {
+    const std::string path = directory.Write("log", begin + "\n\n");
+    const auto reader = LineReader::Open(path);
+    EXPECT_FALSE((*reader)->Next());
+    EXPECT_EQ((*reader)->status().message(),
+              "'" + path + "' " + error + ", and give weir-replay '-' as the log");
+  }
+  EXPECT_THAT(Lines("BZ\nBZh"), ElementsAre("BZ", "BZh"));
 }
 
 TEST(LineReaderTest, AFileThatCannotBeReadIsAnError) {

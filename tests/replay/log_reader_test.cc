@@ -95,6 +95,20 @@ TEST(AccessLogTest, TheKeyIsTheNetworkOfTheClient) {
             "0 0 0: 2001:db8::1 x1");
 }
 
+// Apache's vhost_combined.
+TEST(AccessLogTest, AVirtualHostMayStandBeforeTheAddress) {
+  const auto reader = MakeAccessLogReader();
+  for (const char* host : {"www.example.net:80", "[2001:db8::1]:443", "_:8080"}) {
+    for (const char* user : {"-", "ann", "a b", "a [b]"}) {
+      const std::string line = std::string(host) + " 192.0.2.7 - " + user +
+                               " [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.0\" 200 9 \"-\" \"x\"";
+      EXPECT_EQ(Read(*reader, line), "971211336000000000 0 0: 192.0.2.7 x1") << line;
+    }
+  }
+  EXPECT_EQ(Read(*reader, "www:80 2001:db8::7 - - [10/Oct/2000:13:55:36 -0700] \"\""),
+            "971211336000000000 0 0: 2001:db8:: x1");
+}
+
 // The user is text of the client, from HTTP's basic authentication.
 TEST(AccessLogTest, UsersMayHaveBlanksAndBrackets) {
   const auto reader = MakeAccessLogReader();
@@ -118,7 +132,9 @@ TEST(AccessLogTest, AnyTextMayFollowTheRequest) {
 
 TEST(AccessLogTest, OtherLinesAreErrors) {
   const auto reader = MakeAccessLogReader();
-  const std::string vhost = "www:80 " + Access("10/Oct/2026:13:55:36 +0200");
+  const std::string no_port = "www " + Access("10/Oct/2026:13:55:36 +0200");
+  const std::string two_hosts = "www:80 www:80 " + Access("10/Oct/2026:13:55:36 +0200");
+  const std::string host_address = "2001:db8::80 " + Access("10/Oct/2026:13:55:36 +0200");
   const std::string bad_times[] = {
       "10/Oct/2026:13:55:36",       "10/Okt/2026:13:55:36 +0200", "31/Feb/2026:13:55:36 +0200",
       "10/Oct/2026:24:00:00 +0200", "10/Oct/2026:13:60:36 +0200", "10/Oct/2026:13:55:61 +0200",
@@ -137,7 +153,11 @@ TEST(AccessLogTest, OtherLinesAreErrors) {
       "192.0.2.7 x a b [10/Oct/2026:13:55:36 +0200]" + std::string(kRest);
   const std::string no_request = Access("10/Oct/2026:13:55:36 +0200", "");
   const Case cases[] = {
-      {vhost, "expected an address, two names and ["},
+      {no_port, "expected an address, two names and ["},
+      {two_hosts, "expected an address, two names and ["},
+      {host_address, "expected an address, two names and ["},
+      {"www:80", "expected an address"},
+      {"www:80 ", "expected an address"},
       {"", "expected an address"},
       {"192.0.2.7", "expected an address"},
       {" - - [10/Oct/2026:13:55:36 +0200] \"\"", "expected an address"},
@@ -167,6 +187,47 @@ TEST(CsvTest, LinesAreRead) {
       {"1700000000,a b,9223372036854775807", "1700000000000000000 0 0: a b x9223372036854775807"},
   };
   ExpectRead(*reader, cases);
+}
+
+TEST(CsvTest, TimesMayBeAsInIso8601) {
+  const auto reader = MakeCsvReader({"time", "key"}, false);
+  const Case cases[] = {
+      {"2023-11-16 18:17:03.97,k", "1700158623970000000 0 0: k x1"},
+      {"2023-11-16T18:17:03.97Z,k", "1700158623970000000 0 0: k x1"},
+      {"\"2023-11-16T18:17:03,97Z\",k", "1700158623970000000 0 0: k x1"},
+      {"2023-11-16T19:17:03+01:00,k", "1700158623000000000 0 0: k x1"},
+      {"2023-11-16 12:47:03-0530,k", "1700158623000000000 0 0: k x1"},
+      {"2023-11-16 18:17:03.123456789+00,k", "1700158623123456789 0 0: k x1"},
+      {"1970-01-01T00:00:00,k", "0 0 0: k x1"},
+      {"2024-02-29 00:00:00,k", "1709164800000000000 0 0: k x1"},
+  };
+  ExpectRead(*reader, cases);
+  for (const char* time : {"2023-11-16",
+                           "2023-11-16T18:17",
+                           "2023-02-29 00:00:00",
+                           "2023-13-01 00:00:00",
+                           "2023-11-16 24:00:00",
+                           "2023-11-16 18:60:03",
+                           "2023-11-16 18:17:60",
+                           "2023/11/16 18:17:03",
+                           "2023-11-16_18:17:03",
+                           "2023-11-16 18:17:03.",
+                           "2023-11-16 18:17:03.1234567890",
+                           "2023-11-16 18:17:03 +01:00",
+                           "2023-11-16 18:17:03+1",
+                           "2023-11-16 18:17:03+15:00",
+                           "2023-11-16 18:17:03+01:60",
+                           "2023-11-16 18:17:03z",
+                           "1969-12-31 23:59:59",
+                           "1970-01-01T00:00:00+00:01",
+                           "2116-01-01 00:00:00",
+                           "2023-11-1x 18:17:03",
+                           "-023-11-16 18:17:03"}) {
+    EXPECT_EQ(Read(*reader, std::string(time) + ",k"),
+              "! time '" + std::string(time) +
+                  "': expected Unix seconds, as in 1700000000.25, or as in "
+                  "2023-11-14T22:13:20.25Z");
+  }
 }
 
 TEST(CsvTest, ColumnsSayWhichFieldsAreRead) {

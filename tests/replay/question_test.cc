@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -56,6 +57,7 @@ TEST_F(QuestionTest, TheKeyStandsWhereverItsPlaceIs) {
   EXPECT_EQ(Asked("{key} 10/s", {{.key = "user:42"}}), "user:42 10/s x1");
   EXPECT_EQ(Asked("user:{key} 10/s 5/m AND all 1k/s", {{.key = "42"}}),
             "user:42 10/s x1; user:42 5/m x1; all 1000/s x1");
+  EXPECT_EQ(Asked("a:{{key}} 10/s", {{.key = "42"}}), "a:{42} 10/s x1") << "a hash tag of Redis";
   EXPECT_EQ(Asked("{key}:{key} 10/s", {{.key = ""}}), ": 10/s x1");
   EXPECT_EQ(Asked("\"a b {key}\" 10/s and AND 5/s", {{.key = "{key}"}}),
             "a b {key} 10/s x1; AND 5/s x1");
@@ -133,6 +135,15 @@ TEST_F(QuestionTest, OtherTextsAreErrors) {
             "--ask '{key} 10/s WITHLIMITS': WITHLIMITS and AT have no place here");
   EXPECT_EQ(ErrorOf("{key} 10/s AT 5"),
             "--ask '{key} 10/s AT 5': WITHLIMITS and AT have no place here");
+  EXPECT_EQ(ErrorOf("{nokey} 5/s"),
+            "--ask '{nokey} 5/s': unknown placeholder '{nokey}': known is {key}");
+  for (const char* key : {"{}", "{key}:{ip}", "}{ip}", "{{ip}}", "{ip", "ip}", "{KEY}"}) {
+    const bool is_text = std::string_view(key) == "{ip" || std::string_view(key) == "ip}";
+    for (const char* before : {"", "{key} 5/s AND all 1/s AND "}) {
+      const std::string error = ErrorOf(absl::StrCat(before, key, " 5/s"));
+      EXPECT_EQ(error.find("unknown placeholder") != std::string::npos, !is_text) << key;
+    }
+  }
   EXPECT_THAT(ErrorOf("{key} 10/s UPTO 5"), testing::HasSubstr("unexpected 'UPTO'"));
   EXPECT_THAT(ErrorOf("\"{key} 10/s"), testing::HasSubstr("unbalanced quotes"));
 }

@@ -56,7 +56,7 @@ TEST(ReplayOptionsTest, TheHelpNamesTheFormatsAndTheCaveats) {
   const std::string help = Parse({"--help"})->print_and_exit;
   for (const char* part :
        {"--ask", "--policies", "--csv", "--columns", "--monitor", "--fit", "--slack", "--json",
-        "nginx", "a log does not", "512", "refused with an error",
+        "nginx", "vhost_combined", "ISO 8601", "a log does not", "512", "refused with an error",
         "also where RL.RESET names limits", "FLUSHALL"}) {
     EXPECT_THAT(help, HasSubstr(part));
   }

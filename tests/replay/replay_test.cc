@@ -294,8 +294,8 @@ TEST_F(ReplayTest, ALogOfWhichMostLinesGoBackInTimeIsAnError) {
   EXPECT_EQ(report->log.late_lines, 3U);
   EXPECT_EQ(Replay(half + "15,k\n", options).status().message(),
             "'" + directory_.path() +
-                "/log': 4 lines go back in time and only 3 do not: sort the log, or correct the "
-                "time of line 3");
+                "/log': 4 lines go back in time and only 3 do not: sort the log, raise --slack, "
+                "5 s, or correct the time of line 3");
 }
 
 TEST_F(ReplayTest, AHeaderOfOtherColumnsEndsTheReplay) {
