@@ -120,7 +120,7 @@ constexpr InfoField kServerFields[] = {
 };
 
 constexpr InfoField kClientsFields[] = {
-    Field("connected_clients", [](auto& info) { return info.services.clients.size(); }),
+    Field("connected_clients", [](auto& info) { return info.services.clients.size(Face::kResp); }),
     Field("pubsub_clients",
           [](auto& info) {
             return std::ranges::count_if(info.services.clients.All(), [](const auto& record) {

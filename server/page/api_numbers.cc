@@ -165,7 +165,7 @@ std::string NowJson(HttpExchange& exchange) {
   absl::StrAppend(
       &json, R"(,"buckets":)", server.Size().buckets, R"(,"memory_bytes":)",
       server.Size().table_bytes, R"(,"max_memory_bytes":)", server.MaxMemory().bytes,
-      R"(,"connections":)", services.clients.size(), R"(,"http_connections":)",
+      R"(,"connections":)", services.clients.size(Face::kResp), R"(,"http_connections":)",
       server.HttpConnections(), R"(,"commands":)",
       services.totals.CountersOf(services)[StatsRow<false>("total_commands_processed").index()]);
   absl::StrAppend(&json, R"(,"latency_us":)", LatencyJson(services), R"(,"total":{)");

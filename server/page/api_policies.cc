@@ -56,14 +56,20 @@ std::optional<Place> ReadPlace(std::string_view path) {
 
 bool IsRead(const HttpHead& head) { return head.method == "GET" || head.method == "HEAD"; }
 
-// Appends the name, the limits and the state of a policy, as fields.
-void AppendPolicy(const Policy& policy, std::string& out) {
+// Appends the name, the limits and the state of a policy, as fields. `file`: the policy file.
+void AppendPolicy(const Policy& policy, std::string_view file, std::string& out) {
   out += "\"name\":";
   AppendJsonString(policy.name, out);
   out += ',';
   AppendLimits(policy.limits, out);
   absl::StrAppend(&out, ",\"retired\":", policy.retired ? "true" : "false",
-                  ",\"from_file\":", policy.from_file ? "true" : "false");
+                  ",\"from_file\":", policy.from_file ? "true" : "false", ",\"file\":");
+  const bool is_known = policy.from_file && !policy.retired && !file.empty();
+  if (is_known) {
+    AppendJsonString(file, out);
+  } else {
+    out += "null";
+  }
 }
 
 void AnswerWith(HttpExchange& exchange, const std::string& json) {
@@ -81,7 +87,7 @@ void ListPolicies(HttpExchange& exchange) {
   std::size_t shown = 0;
   for (; shown < policies.size() && out.size() < kJsonResultsBytesMax; ++shown) {
     out += shown == 0 ? "{" : ",{";
-    AppendPolicy(*policies[shown], out);
+    AppendPolicy(*policies[shown], exchange.services().options.policies, out);
     absl::StrAppend(&out, ",\"overrides\":", policies[shown]->overrides->size(), "}");
   }
   absl::StrAppend(&out, "],\"more\":", policies.size() - shown, "}");
@@ -96,7 +102,7 @@ void ShowPolicy(HttpExchange& exchange, std::string_view name) {
   const std::shared_ptr<const Policy> policy = exchange.services().policies.Find(name);
   if (!policy) return exchange.Fail(404, absl::StrCat("ERR ", UnknownPolicy(name).message()));
   std::string out = "{";
-  AppendPolicy(*policy, out);
+  AppendPolicy(*policy, exchange.services().options.policies, out);
   out += ",\"overrides\":[";
   std::size_t shown = 0;
   policy->overrides->ForEach([&](const std::string& key, const PolicyLimits& limits) {

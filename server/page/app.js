@@ -1,5 +1,7 @@
 // The page's beginning: shows the view that the address names, polls it, and says what went wrong.
 import {aboutView} from './app/about.js';
+import {ApiError} from './app/api.js';
+import {closeChange} from './app/confirm.js';
 import {setClass, setHidden, setText} from './app/dom.js';
 import {keyChoiceView, keyView} from './app/key.js';
 import {limitView, limitsView} from './app/limits.js';
@@ -11,6 +13,7 @@ import {tryView} from './app/try.js';
 import {whoView} from './app/who.js';
 
 const SERVER_EVERY_MS = 15_000;  // what the footer says, in views that do not ask for it anyway
+const STALE_MS = 3000;  // numbers that are older are drawn as such
 
 // The text that a link has percent-encoded; itself if a user has typed something else.
 function decoded(text) {
@@ -38,6 +41,7 @@ const banner = document.getElementById('banner');
 
 let view = null;
 let serverAsked = -Infinity;
+let stale = 0;  // the timer that runs out if no answer comes
 
 // A view is an element `root`, a `title`, and a `poll()` that asks the server and shows the answer.
 // It may have `wake(poll)`, which hands it a function that polls at once, `shown()`, which is
@@ -71,6 +75,7 @@ function advice(error) {
 }
 
 function fail(error) {
+  clearTimeout(stale);
   setText(banner, advice(error));
   setClass(banner, 'lost', error.status === 0 || error.status >= 500);
   setHidden(banner, false);
@@ -79,9 +84,18 @@ function fail(error) {
   return error.status !== 401;  // a browser would ask for the password again and again
 }
 
+// Draws the numbers as old ones if no answer comes in time. A hidden page asks for none.
+function awaitAnswer() {
+  clearTimeout(stale);
+  stale = setTimeout(() => {
+    if (document.visibilityState === 'visible') fail(new ApiError(0, ''));
+  }, STALE_MS);
+}
+
 function succeed() {
   setHidden(banner, true);
   setClass(main, 'stale', false);
+  awaitAnswer();
 }
 
 const poller = new Poller(poll, succeed, fail);
@@ -102,6 +116,7 @@ function showView() {
   }
   const first = view === null;
   view?.close?.();
+  closeChange();
   view = VIEWS[name](rest);
   view.wake?.(() => poller.wake());
   main.replaceChildren(view.root);

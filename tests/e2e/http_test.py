@@ -122,7 +122,7 @@ class HttpHostileTest(HostileTest):
                 scraper.send(METRICS)
                 for warm in (client, scraper):
                     self.assertTrue(warm.socket.recv(100).startswith(OK))
-        self.await_equal(lambda: self.info(other)["connected_clients"], 1)
+        self.await_equal(lambda: self.info(other)["http_connections"], 0)
         return server, other, server.rss_bytes()
 
     def connect_to(self, port, **settings):

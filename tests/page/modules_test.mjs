@@ -18,9 +18,13 @@ const {bucketAt, describe, describeHeld} = await load('countdown.js');
 const {difference} = await load('difference.js');
 const format = await load('format.js');
 const {endText, heldText} = await load('hold_list.js');
+const {keyVerdict} = await load('key_verdict.js');
 const limits = await load('limit_text.js');
+const {fileOf, policyLine, waysToSet} = await load('policy_change.js');
 const {Rates} = await load('rates.js');
 const {replicationFacts} = await load('replication.js');
+const {redisCli, setServer} = await load('command.js');
+const {standing} = await load('standing.js');
 const {splitWords, withoutCommand} = await load('words.js');
 
 test('replication shows who follows whom', () => {
@@ -43,6 +47,67 @@ test('replication shows who follows whom', () => {
   assert.deepEqual(replicationFacts(following).slice(2), [
     ['Follows', '10.0.0.1:7379, connect, down for 2.0 s', true], ['State', '3.0 s old', false],
   ]);
+});
+
+test('what a server is goes before what to ask it', () => {
+  const now = {
+    role: 'primary', durability: 'none', last_save_age_ms: null, replication: {link: null},
+  };
+  assert.equal(standing(now), null);
+  assert.equal(standing({...now, durability: 'snapshot', last_save_age_ms: 5}), null);
+  assert.match(standing({...now, durability: 'snapshot'}).title, /^Loading/);
+  assert.match(standing({...now, role: 'gated'}).title, /Sentinel/);
+  assert.match(standing({...now, role: 'deposed'}).text, /admits nothing/);
+  const link = {
+    primary: '10.0.0.1:7379', up: true, complete: true, data_age_ms: 1200, down_ms: 0,
+  };
+  const replica = {...now, role: 'replica', replication: {link}};
+  assert.deepEqual(standing(replica), {
+    title: 'A replica of 10.0.0.1:7379',
+    text: 'It is 1.2 s behind. Decisions are made there: ask 10.0.0.1:7379, or promote this ' +
+      'server by REPLICAOF NO ONE.',
+  });
+  Object.assign(link, {up: false, down_ms: 9000});
+  assert.match(standing(replica).text, /not heard from its primary for 9\.0 s/);
+  link.complete = false;
+  assert.match(standing(replica).text, /first state/);
+});
+
+test('commands go to the server that decides', () => {
+  setServer({port: 7390, replication: {link: null}});
+  assert.equal(redisCli('PING'), 'redis-cli -p 7390 PING');
+  setServer({port: 7390, replication: {link: {primary: '::1:7379'}}});
+  assert.equal(redisCli('PING'), 'redis-cli -h ::1 -p 7379 PING');
+});
+
+test('a key is denied by real limits only', () => {
+  const bucket = (limit, remaining, more) =>
+    ({limit, remaining, capacity: 10, banned_ms: 0, ...more});
+  const text = (...buckets) => keyVerdict(buckets).text;
+  assert.match(text(), /^Free/);
+  assert.equal(text(bucket('10/m', 1), bucket('@free#1,shadow', 3)), 'May go on.');
+  assert.equal(text(bucket('10/m', 1), bucket('@free#1,shadow', 0)),
+    'May go on. If it were real, @free#1,shadow would deny.');
+  assert.ok(!keyVerdict([bucket('5/m,ban=1h,shadow', 0, {banned_ms: 9})]).denied);
+  assert.equal(text(bucket('10/m', 0), bucket('@free#1,shadow', 0)), 'Denied now by 10/m.');
+  assert.equal(text(bucket('10/m', 0), bucket('5/m', 2, {banned_ms: 9})), 'Banned by 5/m.');
+  assert.equal(text(bucket('cl.throttle', -1, {capacity: null})), 'May go on.');
+});
+
+test('a policy of the file is changed there', () => {
+  setServer({port: 7390});
+  assert.equal(policyLine('free', ['10/s', '1000/h,name=x']), 'free = ["10/s", "1000/h,name=x"]');
+  assert.equal(policyLine('a.b', ['none']), '"a.b" = ["none"]');
+  const policy = {name: 'free', from_file: true, retired: false, file: 'p.toml'};
+  assert.deepEqual(waysToSet('free', ['1/s'], policy), {
+    file: 'p.toml', line: 'free = ["1/s"]', command: 'redis-cli -p 7390 RL.POLICY RELOAD',
+  });
+  for (const other of [null, {...policy, retired: true}, {...policy, from_file: false}]) {
+    assert.equal(fileOf(other), null);
+    assert.deepEqual(waysToSet('free', ['1/s'], other),
+      {command: 'redis-cli -p 7390 RL.POLICY SET free 1/s'});
+  }
+  assert.equal(fileOf({...policy, file: null}), 'the policy file');
 });
 
 // A token bucket as the server tells it, when `spent` ms of its refilling are missing.

@@ -10,8 +10,8 @@ function leftOf(bucket, state) {
   if (bucket.used > bucket.capacity && bucket.capacity !== null) {
     return `${count(bucket.used - bucket.capacity)} in debt`;
   }
-  const left = `${count(state.remaining)} left`;
-  return bucket.capacity === null ? left : `${left} of ${count(bucket.capacity)}`;
+  if (bucket.capacity === null) return '';  // a limit that comes with each request
+  return `${count(state.remaining)} left of ${count(bucket.capacity)}`;
 }
 
 // `set(bucket, serverMs)`: what the server has told, and its clock then. `frame()`: draws the

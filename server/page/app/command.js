@@ -1,11 +1,15 @@
 // Commands to copy into a terminal.
 import {h, setText, toast} from './dom.js';
 
-let port = 7379;
+let where = ['-p', '7379'];
 
-// The port of the Redis protocol, which the server tells.
-export function setPort(value) {
-  if (value) port = value;
+// The server that commands are for: this one, as `port` of /api/now has it, or the primary that a
+// replica follows, as the replica refuses changes and decisions.
+export function setServer({port, replication}) {
+  const primary = replication?.link?.primary;
+  const colon = primary?.lastIndexOf(':');
+  if (primary) where = ['-h', primary.slice(0, colon), '-p', primary.slice(colon + 1)];
+  else if (port) where = ['-p', String(port)];
 }
 
 // A word as a POSIX shell reads it back.
@@ -14,7 +18,7 @@ function quoted(word) {
 }
 
 export function redisCli(...words) {
-  return ['redis-cli', '-p', String(port), ...words].map(quoted).join(' ');
+  return ['redis-cli', ...where, ...words].map(quoted).join(' ');
 }
 
 // The clipboard is there on a secure origin only, and loopback is one; elsewhere the text is

@@ -20,9 +20,14 @@ function buttonsOf(dialog, options, send) {
   return [h('button', {type: 'button', class: kind, click: send}, options.verb), close];
 }
 
-// Shows a dialog with `title`, the nodes of `body`, and the `command` that does the same in a
-// terminal. If there is `send()`, the button `verb` calls it, and an error of it stays in the
-// dialog. Without it, the command is the only way.
+// A text to copy, below what it is for.
+function toCopy(title, text) {
+  return [h('p', {class: 'note'}, title), commandBox(text).root];
+}
+
+// Shows a dialog with `title`, the nodes of `body`, the `line` for a `file`, and the `command` that
+// does the same in a terminal. If there is `send()`, the button `verb` calls it, and an error of it
+// stays in the dialog. Without it, the command is the only way.
 export function showChange(options) {
   const error = h('p', {class: 'error', role: 'alert', hidden: true});
   const dialog = h('dialog', {'aria-label': options.title}, h('h2', {}, options.title),
@@ -37,13 +42,19 @@ export function showChange(options) {
       setHidden(error, false);
     }
   };
+  if (options.line) dialog.append(...toCopy(`In ${options.file}:`, options.line));
   if (options.command) {
-    dialog.append(
-      h('p', {class: 'note'}, options.send ? 'The same in a terminal:' : 'In a terminal:'),
-      commandBox(options.command).root);
+    const title = options.send ? 'The same in a terminal:'
+      : options.line ? 'Then in a terminal:' : 'In a terminal:';
+    dialog.append(...toCopy(title, options.command));
   }
   dialog.append(error, h('div', {class: 'buttons'}, buttonsOf(dialog, options, send)));
   dialog.addEventListener('close', () => dialog.remove());
   document.body.append(dialog);
   dialog.showModal();
+}
+
+// Closes the dialog, if one is open: what it changes is no longer in view.
+export function closeChange() {
+  document.querySelector('dialog[open]')?.close();
 }

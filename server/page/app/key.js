@@ -6,6 +6,7 @@ import {redisCli} from './command.js';
 import {diffTable, showChange} from './confirm.js';
 import {h, setHidden, setText, toast, updateRows} from './dom.js';
 import {holdList} from './hold_list.js';
+import {keyVerdict} from './key_verdict.js';
 import {limitsIn} from './limit_text.js';
 import {canChange, rightsNote} from './server.js';
 
@@ -137,11 +138,10 @@ export function keyView(k) {
   let policiesKnown = false;
 
   const show = () => {
-    const banned = answer.buckets.filter((bucket) => bucket.banned_ms > 0);
-    const spent = answer.buckets.filter((bucket) => bucket.remaining <= 0);
+    const verdict = keyVerdict(answer.buckets);
     setText(name, answer.key);
-    state.className = `verdict ${banned.length + spent.length ? 'no' : 'yes'}`;
-    setText(state, sentence(answer.buckets, banned, spent));
+    state.className = `verdict ${verdict.denied ? 'no' : 'yes'}`;
+    setText(state, verdict.text);
     buckets.set(answer.buckets, answer.time_ms);
     holds.set(answer.holds);
     setHidden(reset, answer.buckets.length === 0);
@@ -164,16 +164,4 @@ export function keyView(k) {
       form.set(await get('/api/policies').then((all) => all.policies, () => []));
     },
   };
-}
-
-function listed(buckets) {
-  return buckets.map((bucket) => bucket.limit).join(', ');
-}
-
-// What its buckets mean for the key's next request.
-function sentence(buckets, banned, spent) {
-  if (!buckets.length) return 'Free: all its limits are full, so there is no bucket to show.';
-  if (banned.length) return `Banned by ${listed(banned)}.`;
-  if (spent.length) return `Denied now by ${listed(spent)}.`;
-  return 'May go on.';
 }

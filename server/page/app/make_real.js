@@ -4,6 +4,7 @@ import {redisCli} from './command.js';
 import {showChange} from './confirm.js';
 import {h} from './dom.js';
 import {isShadow, labelOf, policyPosition, withoutShadow} from './limit_text.js';
+import {waysToSet} from './policy_change.js';
 
 // The policy that has the limit of this name in statistics, and its position there; or null.
 async function findInPolicies(name) {
@@ -26,7 +27,7 @@ export async function showRealCommand(name) {
     const limits = found.policy.limits.map((limit, i) =>
       i === found.position ? withoutShadow(limit) : limit);
     showChange({
-      title, command: redisCli('RL.POLICY', 'SET', found.policy.name, ...limits),
+      title, ...waysToSet(found.policy.name, limits, found.policy),
       body: [h('p', {}, 'It is part of the policy ', h('a', {
         href: `#/policies/${encodeURIComponent(found.policy.name)}`,
       }, found.policy.name), '. Keys start with full buckets, as a shadow limit has its own.')],

@@ -9,6 +9,7 @@ import {limitName, limitRow} from './limit_row.js';
 import {Rates} from './rates.js';
 import {replicationFacts} from './replication.js';
 import {refreshServer} from './server.js';
+import {standing} from './standing.js';
 
 const HOT_ROWS = 5;
 const HOT_EVERY = 5;  // polls
@@ -102,14 +103,27 @@ function fact() {
   };
 }
 
+// Says why there is nothing to see: the server's standing, or else what to type first.
 function welcome() {
   const box = commandBox('');
-  const root = h('section', {class: 'card welcome'},
-    h('h2', {}, 'Nothing has been asked yet'),
-    h('p', {}, 'Ask whether user:42 may do something, ten times a second at most:'), box.root,
+  const title = h('h2', {}, '');
+  const text = h('p', {}, '');
+  const first = h('div', {}, box.root,
     h('p', {class: 'note'}, 'Then look here again: the page follows each second. Or ',
       h('a', {href: '#/try'}, 'see what a limit does'), ' before any client asks.'));
-  return {root, show: () => box.set(redisCli('RL.ALLOW', 'user:42', '10/s'))};
+  const root = h('section', {class: 'card welcome', hidden: true}, title, text, first);
+  return {
+    root,
+    show(now, asked) {
+      const known = standing(now);
+      setText(title, known?.title ?? 'Nothing has been asked yet');
+      setText(text, known?.text ??
+        'Ask whether user:42 may do something, ten times a second at most:');
+      box.set(redisCli('RL.ALLOW', 'user:42', '10/s'));
+      setHidden(first, known !== null);
+      setHidden(root, asked && known === null);
+    },
+  };
 }
 
 function hotKey() {
@@ -132,9 +146,9 @@ function hot() {
     h('div', {class: 'head'}, h('h2', {}, title), h('a', {href: more}, 'All')),
     h('table', {class: 'plain'}, h('thead', {}, h('tr', {}, heads)), body));
   const number = (text) => h('th', {class: 'number', scope: 'col'}, text);
-  const column = (text) => h('th', {scope: 'col'}, text);
+  const column = (text, kind) => h('th', {scope: 'col', class: kind}, text);
   const limitsCard = table('Limits that deny most', '#/limits', limits,
-    column('Limit'), column('Last minute'), number('Denied'), number('Of its requests'));
+    column('Limit'), column('Last minute', 'trend'), number('Denied'), number('Of its requests'));
   const keysCard = table('Keys denied most', '#/who', keys, column('Key'), number('Denied'));
   const root = h('div', {class: 'pair', hidden: true}, limitsCard, keysCard);
   return {
@@ -163,7 +177,6 @@ export function nowView() {
   const busy = h('div', {class: 'stack', hidden: true}, head.root, history.root, worst.root);
   const root = h('div', {class: 'stack'}, h('h1', {class: 'unseen'}, 'Now'), empty.root, busy,
     h('section', {class: 'card'}, h('h2', {}, 'The server'), list));
-  empty.root.hidden = true;
   let polls = 0;
 
   return {
@@ -177,8 +190,7 @@ export function nowView() {
       const asked = total.allowed + total.denied + total.shadow_denied > 0;
       rates.add(now.time_ms, total);
       commands.add(now.time_ms, {commands: now.commands});
-      empty.show();
-      setHidden(empty.root, asked);
+      empty.show(now, asked);
       setHidden(busy, !asked);
       head.set(rates, total);
       updateRows(list, facts(now, commands.of('commands')), ([name]) => name, fact);

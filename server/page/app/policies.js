@@ -6,6 +6,7 @@ import {h, setHidden, setText, toast, updateRows} from './dom.js';
 import {count} from './format.js';
 import {keyLink} from './key_link.js';
 import {isShadow, limitsIn, withShadow} from './limit_text.js';
+import {fileOf, waysToSet} from './policy_change.js';
 import {canChange, rightsNote} from './server.js';
 
 const NONE_YET = 'A policy is a name for limits that the server keeps, so that changing them ' +
@@ -19,16 +20,32 @@ function hashOf(name) {
   return `#/policies/${encodeURIComponent(name)}`;
 }
 
+// Where a policy comes from, or that it has gone from there.
+function policyTags() {
+  const retired = h('span', {class: 'tag', title: 'No longer in the policy file'}, 'retired');
+  const file = h('span', {class: 'tag long'}, '');
+  return {
+    root: h('span', {}, retired, file),
+    set(policy) {
+      setHidden(retired, !policy.retired);
+      const path = fileOf(policy);
+      setHidden(file, path === null);
+      setText(file, `from ${path?.split('/').pop()}`);
+      file.title = path ?? '';
+    },
+  };
+}
+
 function policyRow(policy) {
   const limits = h('td', {class: 'mono limits'}, '');
   const overrides = h('td', {class: 'number'}, '');
-  const retired = h('span', {class: 'tag', title: 'No longer in the policy file'}, 'retired');
+  const tags = policyTags();
   return {
     root: h('tr', {}, h('th', {scope: 'row'},
-      h('a', {href: hashOf(policy.name), class: 'mono'}, `@${policy.name}`), ' ', retired),
+      h('a', {href: hashOf(policy.name), class: 'mono'}, `@${policy.name}`), ' ', tags.root),
     limits, overrides),
     update(now) {
-      setHidden(retired, !now.retired);
+      tags.set(now);
       setText(limits, now.limits.join('  '));
       setText(overrides, count(now.overrides));
     },
@@ -38,15 +55,15 @@ function policyRow(policy) {
 // Shows what a change of a policy does, and sends it. The policy is asked for again first, since
 // others may have changed it while it was edited.
 async function review(name, limits, done) {
-  const before = await get(pathOf(name)).then((now) => now.limits, (error) => {
-    if (error.status === 404) return [];
+  const policy = await get(pathOf(name)).catch((error) => {
+    if (error.status === 404) return null;
     throw error;
   });
   showChange({
-    title: before.length ? `Change @${name}` : `New policy @${name}`,
-    verb: before.length ? 'Change it' : 'Make it',
-    body: [diffTable(before, limits)], command: redisCli('RL.POLICY', 'SET', name, ...limits),
-    send: canChange() ? async () => {
+    title: policy ? `Change @${name}` : `New policy @${name}`,
+    verb: policy ? 'Change it' : 'Make it',
+    body: [diffTable(policy?.limits ?? [], limits)], ...waysToSet(name, limits, policy),
+    send: canChange() && fileOf(policy) === null ? async () => {
       await change('POST', pathOf(name), {limits});
       toast(`@${name} is changed.`);
       done();
@@ -109,7 +126,7 @@ function overrideRow(override) {
   };
 }
 
-// The editor of a policy's limits. `set(limits)` shows them as long as the user has not typed.
+// The editor of a policy's limits. `set(policy)` shows them as long as the user has not typed.
 function editor(name, wake) {
   const area = limitsArea('');
   const note = h('p', {class: 'note', hidden: true},
@@ -137,16 +154,19 @@ function editor(name, wake) {
       wake();
     }).catch((error) => toast(error.message));
   };
+  const remove = h('button', {
+    type: 'button', class: 'danger end', hidden: true, click: () => askDelete(name),
+  }, 'Delete\u2026');
   const root = h('form', {class: 'editor', submit},
     h('label', {}, h('span', {}, 'Limits, one a line'), area), note,
     h('div', {class: 'buttons'}, h('button', {class: 'primary'}, 'Review\u2026'),
       h('button', {type: 'button', click: tryShadow}, 'Try as shadow'),
-      h('button', {type: 'button', click: () => { area.value = shown; }}, 'Undo'),
-      h('button', {type: 'button', class: 'danger end', click: () => askDelete(name)},
-        'Delete\u2026')));
+      h('button', {type: 'button', click: () => { area.value = shown; }}, 'Undo'), remove));
   return {
     root,
-    set(limits) {
+    set(policy) {
+      const {limits} = policy;
+      setHidden(remove, fileOf(policy) !== null);
       const typed = area.value !== shown;
       const changed = limits.join('\n') !== shown;
       if (changed && !typed) show(limits);
@@ -176,13 +196,13 @@ export function policyView(name) {
   const more = h('p', {class: 'note', hidden: true}, '');
   const table = h('table', {class: 'plain'}, h('thead', {}, h('tr', {},
     h('th', {scope: 'col'}, 'Key'), h('th', {scope: 'col'}, 'Limits of this key'))), body);
-  const retired = h('span', {class: 'tag', hidden: true}, 'retired');
+  const tags = policyTags();
   const rights = rightsNote();
   let wake = () => {};
   const edit = editor(name, () => wake());
   const root = h('div', {class: 'stack'},
     h('section', {class: 'card'}, h('h1', {}, h('span', {class: 'of'}, 'Policy '),
-      h('code', {}, `@${name}`), ' ', retired), rights.root, edit.root),
+      h('code', {}, `@${name}`), ' ', tags.root), rights.root, edit.root),
     h('section', {class: 'card'}, h('h2', {}, 'Overrides'), none, table, more),
     h('p', {class: 'note'}, h('a', {href: '#/policies'}, 'All policies')));
   return {
@@ -191,8 +211,8 @@ export function policyView(name) {
     wake: (poll) => { wake = poll; },
     async poll() {
       const policy = await get(pathOf(name));
-      edit.set(policy.limits);
-      setHidden(retired, !policy.retired);
+      edit.set(policy);
+      tags.set(policy);
       updateRows(body, policy.overrides, (one) => one.k, overrideRow);
       setHidden(none, policy.overrides.length > 0);
       setHidden(table, policy.overrides.length === 0);

@@ -1,6 +1,6 @@
 // The server as the last /api/now told it: its version, the user, and whether changes are allowed.
 import {get} from './api.js';
-import {setPort} from './command.js';
+import {setServer} from './command.js';
 import {h, setHidden, setText} from './dom.js';
 import {duration} from './format.js';
 
@@ -8,7 +8,7 @@ let now = null;
 
 export async function refreshServer() {
   now = await get('/api/now');
-  setPort(now.port);
+  setServer(now);
   showFooter();
   return now;
 }
@@ -30,7 +30,8 @@ export function rightsNote() {
     root,
     update() {
       setHidden(root, canChange());
-      setText(text, `Read-only: ${readOnlyBecause()}. Buttons show the command for a terminal.`);
+      const target = now?.role === 'replica' ? 'its primary' : 'a terminal';
+      setText(text, `Read-only: ${readOnlyBecause()}. Buttons show the command for ${target}.`);
     },
   };
 }

@@ -16,11 +16,12 @@ function verdictText(verdict) {
     : `${denied}: a retry can pass in ${wait(verdict.retry_after_ms)}.`;
 }
 
-// A limit of a verdict as a bucket that bucketBar() draws.
-function asBucket(limit) {
+// A limit of a verdict as a bucket that bucketBar() draws. Of those that do not admit the request
+// only the one that the verdict names is known to deny it: others may be limits on trial.
+function asBucket(limit, denies) {
   const never = limit.reset_after_ms < 0;
   return {
-    limit: `${limit.allowed ? '' : 'denies: '}${limit.name}`,
+    limit: `${denies ? 'denies: ' : ''}${limit.name}`,
     remaining: limit.remaining, capacity: limit.limit, used: limit.limit - limit.remaining,
     reset_after_ms: never ? 0 : limit.reset_after_ms, next_token_ms: null, banned_ms: 0,
   };
@@ -39,7 +40,8 @@ function peekCard() {
   const show = (answer) => {
     verdict.className = `verdict ${answer.allowed ? 'yes' : 'no'}`;
     setText(verdict, verdictText(answer));
-    limits.set((answer.limits ?? []).map(asBucket), Date.now());
+    limits.set((answer.limits ?? []).map((limit, i) =>
+      asBucket(limit, !answer.allowed && i === answer.limit)), Date.now());
     setHidden(verdict, false);
     setHidden(error, true);
   };

@@ -61,6 +61,7 @@ TEST_F(CheckTest, InfoCountsChecksAndTheirConnections) {
   client_.Get("/livez");
   const HttpConversation admin(client_.server(), Face::kAdmin);
   Conversation resp(client_.server());
+  EXPECT_THAT(resp.Ask("INFO clients").text, HasSubstr("\r\nconnected_clients:1\r\n"));
   const std::string info = resp.Ask("INFO weir").text;
   EXPECT_THAT(info, HasSubstr("\r\nchecks:3\r\n"));
   EXPECT_THAT(info, HasSubstr("\r\nhttp_connections:2\r\n"));

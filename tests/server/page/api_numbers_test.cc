@@ -82,7 +82,7 @@ TEST_F(ApiNumbersTest, NowHasTheNumbersOfInfoAndStats) {
                          {"buckets", server_.limiter->size().buckets},
                          {"memory_bytes", server_.limiter->size().table_bytes},
                          {"max_memory_bytes", 0},
-                         {"connections", 2},
+                         {"connections", 1},
                          {"http_connections", 1},
                          {"commands", now["commands"]},
                          {"latency_us", now["latency_us"]},

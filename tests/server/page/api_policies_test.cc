@@ -1,6 +1,7 @@
 // Goal: /api/policies shows and changes policies and overrides as RL.POLICY does; and no request
 // that may have come from another site, or without a log-in, changes anything.
 #include <chrono>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -8,7 +9,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "core/words/policy_file.h"
 #include "tests/server/page/page_client.h"
+#include "tests/support/temporary_directory.h"
 
 namespace weir {
 namespace {
@@ -32,9 +35,34 @@ TEST(ApiPoliciesTest, AllAreListedByName) {
   (void)client.Run("RL.POLICY SET free 2/s");
   (void)client.Run("RL.POLICY OVERRIDE free vip 100/s");
   EXPECT_EQ(JsonOf(client.Get("/api/policies")), json::parse(R"({"policies":[
-      {"name":"free","limits":["2/s"],"retired":false,"from_file":false,"overrides":1},
-      {"name":"paid","limits":["20/s","1000/h"],"retired":false,"from_file":false,"overrides":0}],
+      {"name":"free","limits":["2/s"],"retired":false,"from_file":false,"file":null,
+       "overrides":1},
+      {"name":"paid","limits":["20/s","1000/h"],"retired":false,
+       "from_file":false,"file":null,"overrides":0}],
       "more":0})"));
+}
+
+// The page must not offer a command for it, which would be refused. A replica has its primary's
+// policies, and no file.
+TEST(ApiPoliciesTest, APolicyOfTheFileNamesTheFile) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.Write("p.toml", "[policies]\nfree = [\"2/s\", \"9/h\"]\n");
+  const absl::StatusOr<PolicyFile> file = ReadPolicyFile(path);
+  ASSERT_TRUE(file.ok());
+  for (const std::string& option : {path, std::string()}) {
+    Options options = DefaultOptions();
+    options.admin_hosts.names = {"weir"};
+    options.policies = option;
+    HttpConversation client(std::make_unique<HttpTestServer>(options), Face::kAdmin);
+    Services& services = client.server().services;
+    ASSERT_TRUE(services.ReplacePolicyFile(*file).ok());
+    const json shown = JsonOf(client.Get("/api/policies/free"));
+    EXPECT_EQ(shown["from_file"], true);
+    EXPECT_EQ(shown["file"], option.empty() ? json(nullptr) : json(option));
+    EXPECT_EQ(JsonOf(client.Get("/api/policies"))["policies"][0]["file"], shown["file"]);
+    ASSERT_TRUE(services.ReplacePolicyFile({}).ok());
+    EXPECT_EQ(JsonOf(client.Get("/api/policies/free"))["file"], nullptr) << "it is retired";
+  }
 }
 
 TEST(ApiPoliciesTest, OneIsShownWithItsOverrides) {

@@ -1,0 +1,140 @@
+"""The live page says what is true in the state of the server: a replica, a policy file, a limit on
+trial, a server that stands still, and a narrow screen.
+"""
+
+import re
+
+from page_case import WIDTHS, PageCase, main
+
+PHONE = 390
+
+# The headings and cells of each table that are drawn, as [headings, [cells of a row, ...]]; tables
+# whose headings are hidden label each cell.
+DRAWN_CELLS = """
+  const drawn = (row) => [...row.children].filter((cell) => cell.checkVisibility()).length;
+  return [...document.querySelectorAll('main table')].filter((table) => table.checkVisibility() &&
+    table.tHead.checkVisibility()).map((table) => [drawn(table.tHead.rows[0]),
+    [...table.tBodies[0].rows].map(drawn)]);"""
+
+
+class StateTest(PageCase):
+    def start_with_policies(self, text):
+        self.file = self.write("policies.toml", text)
+        self.client = self.connect(self.start_page("--policies", self.file))
+
+    # --- What the server is -----------------------------------------------------------------------
+
+    def test_a_replica_names_its_primary_and_sends_no_one_to_itself(self):
+        primary = self.start()
+        self.start_page("--replicaof", f"127.0.0.1 {primary.port}")
+        self.go("now")
+        self.browser.await_text(".welcome", f"A replica of 127.0.0.1:{primary.port}\\s+It is "
+                                r"[\d.]+ s behind\. Decisions are made there")
+        self.assertNotIn("redis-cli", self.browser.text("main"))
+        self.connect(primary).call("RL.ALLOW", "user:42", "10/m")
+        self.go("key/user%3A42")
+        self.browser.await_text(".bucket", "9 left of 10")
+        self.browser.click_text("button", "Reset\u2026")
+        self.browser.await_text("dialog code", f"redis-cli -h 127.0.0.1 -p {primary.port} RL.RESET")
+        primary.stop()
+        self.go("now")
+        self.browser.await_text(".welcome", "It has not heard from its primary for")
+        self.expect_no_trouble()
+
+    def test_connections_are_counted_once(self):
+        self.start_page()
+        self.go("now")
+        facts = self.browser.await_text(".facts", r"Connections\s+0 RESP, \d+ HTTP")
+        shown = int(re.search(r"0 RESP, (\d+) HTTP", facts).group(1))
+        self.assertGreater(shown, 0)
+        self.client = self.connect(self.server)
+        self.client.call("PING")
+        self.browser.await_text(".facts", r"Connections\s+1 RESP, \d+ HTTP")
+
+    def test_a_server_that_stands_still_is_greyed_in_three_seconds(self):
+        self.start_page()
+        self.go("now")
+        self.browser.await_text(".facts", "Up for")
+        self.server.pause()
+        try:
+            waited = self.browser.run_async("""
+                const done = arguments[arguments.length - 1];
+                const begin = performance.now();
+                const look = () => document.getElementById('main').classList.contains('stale')
+                  ? done(performance.now() - begin) : setTimeout(look, 50);
+                look();""")
+            self.assertIn("does not answer", self.browser.text("#banner"))
+        finally:
+            self.server.resume()
+        self.assertLess(waited, 6000)  # 9 s would be the browser's patience
+        self.browser.until("return document.querySelector('#banner').hidden"
+                           " && !document.querySelector('main.stale')")
+
+    # --- Advice that the server takes -------------------------------------------------------------
+
+    def test_a_policy_of_the_file_is_changed_in_the_file(self):
+        self.start_with_policies('[policies]\nfree = ["10/m", "5/m,shadow"]\n')
+        self.go("policies")
+        self.browser.await_text("table", r"@free\s+from policies.toml")
+        self.browser.resize(PHONE, 800)
+        self.browser.until("return document.documentElement.scrollWidth <= window.innerWidth")
+        self.go("policies/free")
+        self.browser.await_text("h1", "from policies.toml")
+        self.browser.until("return document.querySelector('textarea').value !== ''")
+        self.assertNotIn("Delete", self.browser.text("main"))
+        self.browser.type("textarea", "20/m\n5/m,shadow")
+        self.browser.click_text("button", "Review\u2026")
+        self.expect_line('free = ["20/m", "5/m,shadow"]')
+        self.client.call("RL.ALLOW", "k", "@free", "COST", 6)
+        self.go("limits")
+        self.browser.click_text("button", "Make real\u2026")
+        self.expect_line('free = ["10/m", "5/m"]')
+        self.expect_no_trouble()
+
+    def expect_line(self, line):
+        text = self.browser.await_text("dialog", "RELOAD")
+        self.assertIn(f"In {self.file}:", text)
+        self.assertIn(line, text)
+        self.assertNotIn("RL.POLICY SET", text)
+
+    def test_a_limit_on_trial_denies_no_key(self):
+        client = self.connect(self.start_page())
+        client.call("RL.POLICY", "SET", "free", "100/h", "3/h,shadow")
+        client.call("RL.ALLOW", "k", "@free", "COST", 3)
+        client.call("CL.THROTTLE", "k", 15, 30, 60)
+        self.go("key/k")
+        verdict = self.browser.await_text(".verdict.yes", "May go on")
+        self.assertEqual(verdict, "May go on. If it were real, @free#1,shadow would deny.")
+        self.browser.await_text(".buckets", "0 left of 3")
+        self.assertNotIn("-1 left", self.browser.text(".buckets"))
+        client.call("RL.ALLOW", "k", "@free", "COST", 97)
+        self.browser.await_text(".verdict.no", r"^Denied now by @free#0\.$")
+        self.expect_no_trouble()
+
+    # --- What is on the screen --------------------------------------------------------------------
+
+    def test_no_row_has_more_cells_than_headings(self):
+        self.start_busy()
+        self.client.call("RL.RESERVE", "user:42", "9/h", "HOLD", "h", "TTL", 3_000_000)
+        for width in (*WIDTHS, PHONE):
+            self.browser.resize(width, 800)
+            for view in ("now", "limits", "who", "policies", "policies/free", "key/user%3A42"):
+                with self.subTest(width=width, view=view):
+                    self.go(view)
+                    self.browser.until("return document.querySelector('main tbody tr') !== null")
+                    for heads, rows in self.browser.run(DRAWN_CELLS):
+                        self.assertEqual(rows, [heads] * len(rows))
+
+    def test_a_dialog_closes_with_its_view(self):
+        self.start_busy()
+        self.go("key/user%3A42")
+        self.browser.click_text("button", "Reset\u2026")
+        self.browser.await_text("dialog code", "RL.RESET")
+        self.browser.run("location.hash = '#/limits'")
+        self.browser.await_text("h1", "Limits")
+        self.assertTrue(self.browser.run("return document.querySelector('dialog') === null"))
+        self.expect_no_trouble()
+
+
+if __name__ == "__main__":
+    main()
