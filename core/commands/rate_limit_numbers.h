@@ -51,8 +51,9 @@ struct Available {
   friend bool operator==(const Available&, const Available&) = default;
 };
 
-// `retry_after`: until this limit would admit the same request; 0 if it would now, as after a look.
-// Requires: the limit's decision; retry_after > 0 if it has denied.
+// `retry_after`: until this limit would admit the same request; 0 if it would now: it was a look,
+// or costs nothing. Then `t` is the time of the next token. Requires: the limit's decision;
+// retry_after > 0 if it has denied.
 [[nodiscard]] Available AvailableOf(const Limit& limit, const Decision& decision, std::int64_t keep,
                                     Nanos retry_after) noexcept;
 

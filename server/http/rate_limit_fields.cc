@@ -69,13 +69,6 @@ bool RateLimitFields::HasDenied(std::size_t check) const {
   return !verdict_.allowed && !verdict_.decisions[check].allowed;
 }
 
-// Tokens that were not asked for are not there either, so the next one is the first.
-Verdict RateLimitFields::Retry(Limiter& limiter) const {
-  Request again = request_.checks;
-  for (Check& check : again) check.cost = std::max<std::int64_t>(1, check.cost);
-  return limiter.Peek(again, now_);
-}
-
 // True for an admission that left nothing in the bucket.
 bool RateLimitFields::TookTheLast(std::size_t check) const {
   return verdict_.allowed && verdict_.decisions[check].remaining <= request_.checks[check].keep;
@@ -92,7 +85,8 @@ void RateLimitFields::WriteLists(Limiter& limiter, HttpWriter& writer) const {
   const KeyHasher& hasher = limiter.hasher();
   const bool is_empty =
       std::ranges::any_of(listed_, [&](const Item& item) { return TookTheLast(item.check); });
-  const Verdict retry = is_empty ? Retry(limiter) : Verdict();
+  // The verdict on the same request, right after it was admitted.
+  const Verdict retry = is_empty ? limiter.Peek(request_.checks, now_) : Verdict();
   std::string policies_text;
   std::string limits_text;
   StructuredList policies(policies_text);

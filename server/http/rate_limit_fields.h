@@ -75,8 +75,6 @@ class RateLimitFields {
   [[nodiscard]] bool IsListed(std::size_t check) const;
   void List(std::size_t check, Instant now);
   [[nodiscard]] bool HasDenied(std::size_t check) const;
-  // The verdict on the same request, right after it was admitted.
-  [[nodiscard]] Verdict Retry(Limiter& limiter) const;
   [[nodiscard]] bool TookTheLast(std::size_t check) const;
   void WriteLists(Limiter& limiter, HttpWriter& writer) const;
   void WriteNumbers(HttpWriter& writer) const;

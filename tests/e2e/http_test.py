@@ -244,6 +244,22 @@ class HttpsTest(TlsServerTest):
         client.request("GET", "/livez")
         self.assertEqual(client.getresponse().status, 200)
 
+    def test_a_certificate_shows_who_asks(self):
+        """A page in a browser can give its own name the server's address, and has none."""
+        port = free_port()
+        options = [
+            option for option in self.tls_options(0) if not option.startswith("--tls-port")
+        ]
+        server = self.start(f"--http-tls-port={port}", "--tls-auth-clients=optional", *options)
+        server.wait_for_log(r"listening on .* for HTTP for TLS")
+        for files, status in ((self.client_files, 200), (None, 421)):
+            client = http.client.HTTPSConnection(
+                "127.0.0.1", port, context=self.context(files), timeout=60
+            )
+            self.addCleanup(client.close)
+            client.request("GET", "/check?key=k&limit=9/h", headers={"Host": "weir.example"})
+            self.assertEqual(client.getresponse().status, status)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -62,7 +62,7 @@ TEST_F(CheckOnceTest, TheSameValueIsChargedOnce) {
   const std::string second = Check("1");
   EXPECT_EQ(StatusOf(first), 200);
   EXPECT_EQ(StatusOf(second), 200);
-  EXPECT_EQ(Left(), "[1 2 0 20000 0]");
+  EXPECT_EQ(Left(), "1 2 0 20000 0");
   for (const std::string_view field : {"RateLimit", "RateLimit-Policy", "X-Weir-Limit"}) {
     EXPECT_EQ(FieldOf(first, field), FieldOf(second, field)) << field;
   }
@@ -74,7 +74,7 @@ TEST_F(CheckOnceTest, TheSameValueIsChargedOnce) {
 TEST_F(CheckOnceTest, TheKeyMayBeAnother) {
   EXPECT_EQ(Status("1", "a"), 200);
   EXPECT_EQ(Status("1", "b"), 200);
-  EXPECT_EQ(Left("b"), "[1 3 0 0 0]");
+  EXPECT_EQ(Left("b"), "1 3 0 0 0");
   EXPECT_EQ(StatusOf(client_.Get("/check/site", "X-Request-Id: 1\r\n")), 200) << "no key at all";
 }
 
@@ -86,7 +86,7 @@ TEST_F(CheckOnceTest, AnotherValueAndNoneAreCharged) {
   EXPECT_EQ(StatusOf(client_.Get("/check/site", "X-User: a\r\nX-Request-Id:\r\n")), 429);
   EXPECT_EQ(Status("3"), 429);
   EXPECT_EQ(Status("1"), 200) << "admitted before the limit was used up";
-  EXPECT_EQ(Left(), "[1 0 0 60000 0]");
+  EXPECT_EQ(Left(), "1 0 0 60000 0");
 }
 
 TEST_F(CheckOnceTest, ADenialIsNotKept) {
@@ -95,7 +95,7 @@ TEST_F(CheckOnceTest, ADenialIsNotKept) {
   EXPECT_EQ(Status("4"), 429);
   client_.server().clock.Advance(std::chrono::seconds{20});
   EXPECT_EQ(Status("4"), 200);
-  EXPECT_EQ(Left(), "[1 0 0 60000 0]") << "charged when it was admitted";
+  EXPECT_EQ(Left(), "1 0 0 60000 0") << "charged when it was admitted";
 }
 
 TEST_F(CheckOnceTest, TroubleIsNotKept) {
@@ -111,7 +111,7 @@ TEST_F(CheckOnceTest, TroubleIsNotKept) {
 TEST_F(CheckOnceTest, AnotherRouteChargesForItself) {
   EXPECT_EQ(Status("1", "a", "site"), 200);
   EXPECT_EQ(Status("1", "a", "other"), 200);
-  EXPECT_EQ(Left(), "[1 1 0 40000 0]");
+  EXPECT_EQ(Left(), "1 1 0 40000 0");
 }
 
 TEST_F(CheckOnceTest, ARouteThatIsReadAgainKnowsWhatWasAdmitted) {
@@ -126,10 +126,10 @@ TEST_F(CheckOnceTest, AValueIsForgottenAfterAMinute) {
   EXPECT_EQ(Status("1"), 200);
   client_.server().clock.Advance(std::chrono::seconds{59});
   EXPECT_EQ(Status("1"), 200);
-  EXPECT_EQ(Left(), "[1 3 0 0 0]");
+  EXPECT_EQ(Left(), "1 3 0 0 0");
   client_.server().clock.Advance(std::chrono::seconds{1});
   EXPECT_EQ(Status("1"), 200);
-  EXPECT_EQ(Left(), "[1 2 0 20000 0]");
+  EXPECT_EQ(Left(), "1 2 0 20000 0");
 }
 
 TEST_F(CheckOnceTest, APauseKeepsNoOtherCheckWaiting) {
@@ -140,7 +140,7 @@ TEST_F(CheckOnceTest, APauseKeepsNoOtherCheckWaiting) {
   client_.server().clock.Advance(std::chrono::milliseconds{1000});
   EXPECT_EQ(StatusOf(client_.Send("")), 200);
   EXPECT_EQ(StatusOf(other.Send("")), 200);
-  EXPECT_EQ(Left(), "[1 2 0 20000 0]");
+  EXPECT_EQ(Left(), "1 2 0 20000 0");
 }
 
 TEST(CheckOnceTableTest, ItIsMadeForARouteThatNeedsIt) {

@@ -146,7 +146,7 @@ TEST_F(HttpTurnsTest, AHeldRequestIsKeptWholeAndBeforeTheNext) {
   EXPECT_EQ(client_.session().Execute(rest, out).next, ClientSession::Next::kRead);
   EXPECT_THAT(out, HasSubstr(R"({"allowed":true,"remaining":3,)"));
   EXPECT_THAT(out, HasSubstr("ok\n"));
-  EXPECT_EQ(operator_.Show("RL.PEEK k 5/h COST 0"), "[1 0 0 3600000 0]");
+  EXPECT_EQ(operator_.Show("RL.PEEK k 5/h COST 0"), "1 0 0 3600000 0");
 }
 
 TEST_F(HttpTurnsTest, TheEndOfTheServerEndsAPause) {
@@ -203,7 +203,7 @@ TEST_F(HttpTurnsTest, ABatchGoesOnInTheNextTurns) {
   EXPECT_EQ(StatusOf(out), 200);
   EXPECT_GT(turns.size(), 1000 * 64 / kWorkPerTurn);
   for (const std::size_t commands : turns) EXPECT_LE(commands, kWorkPerTurn / 64 + 1);
-  EXPECT_EQ(operator_.Show("RL.PEEK k 1000/h COST 0"), "[1 0 0 3600000 0]") << "all were executed";
+  EXPECT_EQ(operator_.Show("RL.PEEK k 1000/h COST 0"), "1 0 0 3600000 0") << "all were executed";
 }
 
 TEST_F(HttpTurnsTest, APipelineGoesOnInTheNextTurns) {
@@ -216,7 +216,7 @@ TEST_F(HttpTurnsTest, APipelineGoesOnInTheNextTurns) {
   EXPECT_EQ(StatusOf(out), 200);
   for (const std::size_t commands : turns) EXPECT_LE(commands, kWorkPerTurn / 64 + 1);
   EXPECT_EQ(nlohmann::json::parse(BodyOf(out)).size(), 1000U);
-  EXPECT_EQ(operator_.Show("RL.PEEK k 1000/h COST 0"), "[1 0 0 3600000 0]") << "all were executed";
+  EXPECT_EQ(operator_.Show("RL.PEEK k 1000/h COST 0"), "1 0 0 3600000 0") << "all were executed";
 }
 
 // A line of the page is about a microsecond.

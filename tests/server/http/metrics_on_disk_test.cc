@@ -30,7 +30,7 @@ TEST(MetricsOnDiskTest, SavesAreShownOnceTheStateIsLoaded) {
   client.Run("RL.ALLOW a 1/h");
   client.Run("RL.ALLOW b 1/h");
   server.clock.Advance(std::chrono::milliseconds{2'500});
-  server.services.wall_clock_offset = [] { return Nanos{std::chrono::seconds{-10}}; };
+  server.services.host_clock_offset = [] { return Nanos{std::chrono::seconds{-10}}; };
   const MetricsPage page = PageOf(server);
   const auto start = static_cast<double>(FakeClock::kStart.time_since_epoch().count()) / 1e9;
   EXPECT_EQ(page.Of("weir_loading"), 0);
