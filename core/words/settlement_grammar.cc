@@ -18,6 +18,12 @@
 namespace weir {
 namespace {
 
+bool IsHeld(const TrueCost& named) { return named.limit && named.limit->is_held(); }
+
+absl::Status HeldTakesNoCost() {
+  return absl::InvalidArgumentError("a held limit takes no cost here");
+}
+
 class SettlementReader {
  public:
   SettlementReader(std::span<const std::string_view> words, LimitMemo& memo,
@@ -66,11 +72,13 @@ class SettlementReader {
       }
       parsed_.keys[place].cost = *cost;
     }
+    bool is_of_any = first == parsed_.named.size();
     for (TrueCost& named : std::span(parsed_.named).subspan(first)) {
-      const bool is_held = named.limit && named.limit->is_held();
-      if (!named.cost && !is_held) named.cost = *cost;
+      if (IsHeld(named)) continue;
+      is_of_any = true;
+      if (!named.cost) named.cost = *cost;
     }
-    return absl::OkStatus();
+    return is_of_any ? absl::OkStatus() : HeldTakesNoCost();
   }
 
   // Returns the index of a key, which is added if it is new.
@@ -93,6 +101,7 @@ class SettlementReader {
     if (!entry.ok()) return entry.status();
     WEIR_CHECK((*entry)->limits.size() == 1);
     const CachedLimit& known = (*entry)->limits.front();
+    if (known.limit.is_held() && known.cost) return HeldTakesNoCost();
     Add({.key = key, .limit = &known.limit, .cost = known.cost}, known.name);
     return absl::OkStatus();
   }

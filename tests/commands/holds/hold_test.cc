@@ -144,7 +144,11 @@ TEST_F(HoldCommandsTest, UnknownHoldChangesNothing) {
 TEST_F(HoldCommandsTest, LimitThatWasNotReservedIsAnError) {
   EXPECT_EQ(Show("RL.RESERVE k 10/h 5,held COST 2 HOLD a TTL 1000"), "1 3 0 720000 1");
   EXPECT_EQ(Show("RL.COMMIT k 10/h,cost=1 50/h,cost=1 HOLD a"), "ERR hold 'a' has no limit '50/h'");
-  EXPECT_EQ(Show("RL.COMMIT k 5,held,cost=1 HOLD a"), "ERR hold 'a' has no limit '5,held'");
+  for (const char* const costly : {"5,held,cost=1", "5,held COST 1", "5,held 5,held COST 1"}) {
+    EXPECT_EQ(Show("RL.COMMIT k " + std::string(costly) + " HOLD a"),
+              "ERR a held limit takes no cost here")
+        << costly;
+  }
   EXPECT_EQ(Show("RL.PEEK k 10/h COST 0"), "1 8 0 720000 0") << "nothing has changed";
   EXPECT_EQ(Show("RL.COMMIT k 10/h 5,held COST 1 HOLD a"), "1 5 0 360000 1")
       << "COST passes over held limits";
