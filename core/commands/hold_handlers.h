@@ -130,6 +130,11 @@ void HoldHandlers<Host>::Settle(Host& host, SettlementKind kind) {
   if (parsed->at && !host.shared().explicit_time.allowed()) {
     return host.Fail(absl::PermissionDeniedError(AbslView(Host::kNoExplicitTime)));
   }
+  absl::InlinedVector<KeyHash, 2> keys;
+  for (const SettledKey& key : parsed->keys) keys.push_back(key.key.hash);
+  const absl::Status ahead =
+      HoldHandlers::SettleAhead(host, keys, HoldHandlers::TimeOf(host, *parsed));
+  if (!ahead.ok()) return host.Fail(ahead);
   const absl::StatusOr<Settled> settled =
       host.limiter().SettleHold({.id = parsed->id,
                                  .keys = parsed->keys,
@@ -160,7 +165,7 @@ void HoldHandlers<Host>::Settle(Host& host, SettlementKind kind) {
 
 template <typename Host>
 void HoldHandlers<Host>::InspectHolds(Host& host) {
-  if (!host.MayLookAt(host.arguments().first(1))) return;
+  if (!host.MayLookAt(host.arguments().first(1), KeyWork::kShowHolds)) return;
   const absl::StatusOr<std::vector<LiveHold>> holds = host.limiter().InspectHolds(
       host.arguments()[0], host.shared().explicit_time.View(host.now()));
   if (!holds.ok()) return host.Fail(holds.status());

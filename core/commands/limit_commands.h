@@ -75,8 +75,9 @@ inline constexpr std::array kLimitCommands = {
                 .summary =
                     "Lists the key's buckets that are not full, 1,024 at most: limit, remaining, "
                     "reset_after_ms, the tokens used, debts included, and banned_ms (0: not "
-                    "banned). HOLDS: its holds instead, each with id, expires_in_ms, settled (0 or "
-                    "1), and the limits and costs that it has reserved.",
+                    "banned). HOLDS: its holds instead, 1,024 at most that have 4,096 limits "
+                    "together, each with id, expires_in_ms, settled (0 or 1), and the limits and "
+                    "costs that it has reserved.",
                 .syntax = "key [HOLDS]",
                 .examples = examples::kInspect,
                 .handler = Handlers::Inspect},

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/base/attributes.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
@@ -30,6 +31,7 @@
 #include "core/commands/limit_totals.h"
 #include "core/commands/replies.h"
 #include "core/commands/request_counters.h"
+#include "core/limiter/hold_request.h"
 #include "core/limiter/live_bucket.h"
 #include "core/limiter/reservation.h"
 #include "core/rules/decision.h"
@@ -63,7 +65,7 @@ concept DecidesRequests = requires(Limiter limiter, const Request& request, Inst
 template <typename Host>
 concept HostsLimits = requires(Host host, const Request& request, const ParsedRequest& parsed,
                                Reservation reservation, std::span<const std::string_view> keys,
-                               absl::Status (*change)()) {
+                               std::span<const KeyHash> hashes, absl::Status (*change)()) {
   // The words after the command's name, or after its name and the subcommand's.
   { host.arguments() } -> std::convertible_to<std::span<const std::string_view>>;
   { host.key_hashes() } -> std::same_as<KeyHashes>;  // of the keys among them
@@ -91,9 +93,12 @@ concept HostsLimits = requires(Host host, const Request& request, const ParsedRe
   // Returns true, after answering with an error, if the request would be admitted or start a ban,
   // and that could not be saved.
   { host.RefusedUnsaved(request, host.now()) } -> std::same_as<bool>;
-  // Returns false, after answering with an error, if it would take too long to find the buckets of
-  // these keys.
-  { host.MayLookAt(keys) } -> std::same_as<bool>;
+  // Returns false, after answering with an error, if it would take too long to find the buckets and
+  // holds of these keys.
+  { host.MayLookAt(keys, KeyWork::kLook) } -> std::same_as<bool>;
+  // Settles holds of several keys that are due before a call about all of them. Fails if they are
+  // too many at once.
+  { host.SettleAhead(hashes, host.now()) } -> std::same_as<absl::Status>;
   host.MarkDirty();  // the command has changed buckets
   host.Charge(1);    // adds units of work to the one that every command is charged
 
@@ -168,7 +173,20 @@ class LimitHandlers {
     if (request.ok() && request->at && !host.shared().explicit_time.allowed()) {
       request = absl::PermissionDeniedError(AbslView(Host::kNoExplicitTime));
     }
+    if (!request.ok() || request->checks.size() == 1) return request;
+    absl::InlinedVector<KeyHash, 4> keys;
+    for (const Check& check : request->checks) {
+      if (keys.empty() || keys.back() != check.hash) keys.push_back(check.hash);
+    }
+    if (absl::Status ahead = SettleAhead(host, keys, TimeOf(host, *request)); !ahead.ok()) {
+      request = std::move(ahead);
+    }
     return request;
+  }
+
+  // The holds of one key that are due are few enough.
+  static absl::Status SettleAhead(Host& host, std::span<const KeyHash> keys, Instant at) {
+    return keys.size() == 1 ? absl::OkStatus() : host.SettleAhead(keys, at);
   }
 
   template <typename Parsed>
@@ -325,7 +343,7 @@ void LimitHandlers<Host>::Inspect(Call& call) {
     if (!wants_holds) return host.Fail(absl::InvalidArgumentError("syntax error"));
     return host.InspectHolds();
   }
-  if (!host.MayLookAt(host.arguments())) return;
+  if (!host.MayLookAt(host.arguments(), KeyWork::kLook)) return;
   const absl::StatusOr<std::vector<LiveBucket>> buckets =
       host.limiter().Inspect(host.arguments()[0], host.shared().explicit_time.View(host.now()));
   if (!buckets.ok()) return host.Fail(buckets.status());
@@ -339,7 +357,7 @@ void LimitHandlers<Host>::Reset(Call& call) {
   const auto limits = ParseLimits(arguments[0], arguments.subspan(1), host.thread().memo);
   if (!limits.ok()) return host.Fail(limits.status());
   host.Charge(limits->size());
-  if (!host.MayLookAt(arguments.first(1))) return;
+  if (!host.MayLookAt(arguments.first(1), KeyWork::kForget)) return;
   const absl::StatusOr<std::size_t> live =
       host.limiter().Reset(arguments[0], *limits, host.shared().explicit_time.View(host.now()));
   if (!live.ok()) return host.Fail(live.status());

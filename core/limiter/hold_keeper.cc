@@ -4,25 +4,25 @@
 #include <string>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/check.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
 #include "core/rules/held_limit.h"
-#include "core/rules/rule.h"
 
 namespace weir {
 namespace {
 
 static_assert(kHoldPartsMax == kChecksMax);
 
-// A hold that Inspect returns takes as long as this many visits.
+// The times of these in visits: of a hold that Inspect returns, of each of its limits (at most also
+// that of a limit that is settled or forgotten), and of the removal of a hold.
 constexpr std::size_t kVisitsPerHold = 8;
-// The expired holds of other keys that a request ends, and as many marks. As it opens one hold for
-// a key at most, a store has no more of them for long.
-constexpr std::size_t kDueOfOthers = 1;
-// Those that a request ends in each of its stores if there are too many holds for its own.
+constexpr std::size_t kVisitsPerPart = 16;
+constexpr std::size_t kVisitsPerRemoved = 8;
+// The expired holds that a request ends in each of its stores if there are too many for its own.
 constexpr std::size_t kDueForRoom = 64;
 
 }  // namespace
@@ -62,84 +62,51 @@ void HoldKeeper::CountRefunded(HoldStore& store, const SlotKey& bucket, const Li
 }
 
 Bucket HoldKeeper::CountHeld(HoldStore& store, const SlotKey& bucket) {
-  Bucket held;
   const HoldTable* const holds = store.holds();
-  if (!holds) return held;
-  holds->open().ForEachOf(bucket.key_hash(), [&](const Hold& hold) {
-    ++visits_;
-    for (const HoldPart& part : hold.parts()) {
-      if (part.limit != bucket.limit || part.cost == 0) continue;
-      held = AddHeld(held, part.cost, hold.expiry());
-    }
-    return true;
-  });
-  return held;
+  if (!holds) return {};
+  ++visits_;
+  const HeldTokens held = holds->HeldOf(bucket.key_hash(), bucket.limit);
+  return held.tokens == 0 ? Bucket{} : AddHeld({}, held.tokens, held.end);
 }
 
-// --- Expiry ---
+void HoldKeeper::CountHeldAgain(HoldStore& store, const SlotKey& slot, Instant now) const {
+  const std::optional<Bucket> stored = store.FindBucket(slot);
+  if (!stored) return;
+  const Bucket counted = CountHeld(store, slot);
+  if (counted != *stored) store.StoreBucket(slot, registry_.Get(slot.limit), counted, now);
+}
 
-std::optional<Instant> HoldKeeper::SettleDue(HoldStore& store, Instant now, std::size_t most) {
-  HoldTable* const holds = store.holds();
-  if (!holds) return std::nullopt;
-  std::optional<Instant> last;
-  std::size_t done = 0;
-  for (; done < most && holds->open().HasExpired(now); ++done) {
-    Hold& hold = holds->open().First();
-    last = hold.expiry();
-    SettleExpired(store, hold);
+// The same for all held limits of a hold, which may be a mark by now.
+void HoldKeeper::CountHeldAgain(HoldStore& store, const Hold& hold, Instant now) const {
+  for (const HoldPart& part : hold.parts()) {
+    if (part.held_tokens() > 0) CountHeldAgain(store, SlotKey{hold.key(), part.limit}, now);
   }
-  std::size_t forgotten = 0;
-  for (; forgotten < most && holds->marks().HasExpired(now); ++forgotten) {
-    ForgetMark(*holds, holds->marks().First());
-  }
-  if (done + forgotten > 0) store.HoldsChanged();
-  return last;
 }
 
-std::optional<Instant> HoldKeeper::SettleDue(const StoredKey& key, Instant now) {
-  std::optional<Instant> last = SettleDue(*key.store, now, kDueOfOthers);
-  HoldTable* const holds = key.store->holds();
-  if (!holds) return last;
-  const std::vector<Hold*> own = holds->open().ExpiredOf(key.key, now, visits_);
-  if (own.empty()) return last;
-  last = own.back()->expiry();
-  for (Hold* const hold : own) SettleExpired(*key.store, *hold);
-  key.store->HoldsChanged();
-  return last;
+std::size_t HoldKeeper::CountVisits(const StoredKey& key, Instant now, KeyWork work) {
+  const HoldTable* const holds = key.store->holds();
+  if (!holds) return 0;
+  const std::size_t due = kVisitsPerPart * CountDue(key, now, kKeyHoldsMax);
+  if (work == KeyWork::kLook) return due;
+  const std::size_t all =
+      holds->WeightOf(key.key) + holds->marks().CountOf(key.key, kStoreMarksMax);
+  return due +
+         kVisitsPerPart * (work == KeyWork::kForget ? all : std::min(all, kInspectedPartsMax));
 }
 
-void HoldKeeper::SettleExpired(HoldStore& store, Hold& hold) {
-  const Instant expiry = hold.expiry();
-  for (std::size_t i = 0; i < hold.parts().size(); ++i) {
-    SettlePart(store, hold, i, PresentNumbers(registry_.Get(hold.parts()[i].limit)), 0, expiry);
-  }
-  ForgetOpen(*store.holds(), hold);
-  if (!store.is_copy()) expired_.fetch_add(1, std::memory_order_relaxed);
-  ++found_expired_;
-}
+// --- Numbers of limits ---
 
 std::optional<Limit> HoldKeeper::PresentNumbers(const Limit& interned) const {
   if (!present_ || interned.owner() == LimitOwner{}) return interned;
   return present_(interned);
 }
 
-// Settles one part of an open hold. `present`: the limit with its present numbers; nothing if it is
-// gone, and then only a held limit gets its tokens back.
-void HoldKeeper::SettlePart(HoldStore& store, const Hold& hold, std::size_t part,
-                            const std::optional<Limit>& present, std::uint64_t cost, Instant now) {
-  ++visits_;
-  const LimitId id = hold.parts()[part].limit;
-  const Limit& interned = registry_.Get(id);
-  if (!present && !interned.is_held()) return;
-  const Limit& limit = present ? *present : interned;
-  const SlotKey slot{hold.key(), id};
-  const Bucket before = store.FindBucket(slot).value_or(Bucket{});
-  SettlementSums sums = store.holds()->SumsOf(slot);
-  const Bucket after =
-      SettleLimit(limit, before, now, hold.EstimateOf(part, limit), cost, max_wait_, sums);
-  if (after != before) store.StoreBucket(slot, limit, after, now);
-  // The sums of a key go with its last open hold, and this one is about to go.
-  if (store.holds()->HasOtherOpen(hold)) store.holds()->SetSums(slot, sums);
+// The limit by which a part is settled where the key itself has no numbers for it: the policy's own
+// or, without such, those of the estimate.
+Limit HoldKeeper::LimitToSettle(const Hold& hold, std::size_t part) const {
+  const Limit& interned = registry_.Get(hold.parts()[part].limit);
+  if (const std::optional<Limit> present = PresentNumbers(interned)) return *present;
+  return LimitOfEstimate(interned, hold.EstimateOf(part, interned));
 }
 
 void HoldKeeper::CountExpired(const HoldTable& holds, Instant now) noexcept {
@@ -148,18 +115,72 @@ void HoldKeeper::CountExpired(const HoldTable& holds, Instant now) noexcept {
   });
 }
 
+// Deletes holds that were taken out of their table, and counts them no longer. Most have the same
+// limits and the same user, which are counted together.
+void HoldKeeper::Discard(Holds holds, bool open) {
+  struct Run {
+    LimitId limit{};
+    std::uint32_t parts = 0;
+  };
+  absl::InlinedVector<Run, 4> runs;
+  Introducer user = kNoIntroducer;
+  std::size_t count = 0;
+  std::size_t bytes = 0;
+  const auto count_user = [&] {
+    if (count == 0) return;
+    if (open) counts_.Remove(user, count);
+    counts_.RemoveBytes(user, bytes);
+    count = 0;
+    bytes = 0;
+  };
+  for (std::size_t n = 0; n < holds.size(); ++n) {
+    constexpr std::size_t kAhead = 8;
+    if (n + kAhead < holds.size()) __builtin_prefetch(holds[n + kAhead]);
+    Hold* const hold = holds[n];
+    if (hold->terms().user != user) count_user();
+    user = hold->terms().user;
+    ++count;
+    bytes += hold->bytes();
+    const std::span<const HoldPart> parts = hold->parts();
+    if (runs.size() < parts.size()) runs.resize(parts.size());
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (runs[i].parts > 0 && runs[i].limit != parts[i].limit) {
+        registry_.RemoveBucket(runs[i].limit, std::exchange(runs[i].parts, 0));
+      }
+      runs[i].limit = parts[i].limit;
+      ++runs[i].parts;
+    }
+    Hold::Delete{}(hold);
+  }
+  count_user();
+  for (const Run& run : runs) {
+    if (run.parts > 0) registry_.RemoveBucket(run.limit, run.parts);
+  }
+}
+
+void HoldKeeper::ForgetOpen(HoldTable& holds, Holds open) {
+  if (open.empty()) return;
+  visits_ += kVisitsPerRemoved * open.size();
+  holds.TakeManyOpen(open.front()->key(), open);
+  Discard(open, true);
+}
+
+void HoldKeeper::ForgetMarks(HoldTable& holds, Holds marks) {
+  if (marks.empty()) return;
+  visits_ += kVisitsPerRemoved * marks.size();
+  holds.TakeManyMarks(marks.front()->key(), marks);
+  counts_.RemoveMark(marks.size());
+  Discard(marks, false);
+}
+
 void HoldKeeper::ForgetOpen(HoldTable& holds, Hold& hold) {
-  for (const HoldPart& part : hold.parts()) registry_.RemoveBucket(part.limit);
-  counts_.Remove(hold.terms().user);
-  counts_.RemoveBytes(hold.bytes());
-  holds.RemoveOpen(hold);
+  Hold* const one = &hold;
+  ForgetOpen(holds, Holds(&one, 1));
 }
 
 void HoldKeeper::ForgetMark(HoldTable& holds, Hold& mark) {
-  for (const HoldPart& part : mark.parts()) registry_.RemoveBucket(part.limit);
-  counts_.RemoveBytes(mark.bytes());
-  counts_.RemoveMark();
-  holds.RemoveMark(mark);
+  Hold* const one = &mark;
+  ForgetMarks(holds, Holds(&one, 1));
 }
 
 // --- Reserving ---
@@ -190,13 +211,7 @@ absl::StatusOr<HoldKeeper::Repeated> HoldKeeper::FindRepeated(std::span<const St
 
 void HoldKeeper::Renew(HoldStore& store, Hold& hold, Instant expiry) {
   store.holds()->Renew(hold, expiry);
-  for (const HoldPart& part : hold.parts()) {
-    const Limit& limit = registry_.Get(part.limit);
-    if (!limit.is_held() || part.cost == 0) continue;
-    const SlotKey slot{hold.key(), part.limit};
-    const std::optional<Bucket> stored = store.FindBucket(slot);
-    if (stored) store.StoreBucket(slot, limit, ExtendHeld(*stored, expiry), expiry);
-  }
+  CountHeldAgain(store, hold, expiry);
   store.HoldsChanged();
 }
 
@@ -229,13 +244,11 @@ std::int64_t HoldKeeper::Decide(Plan<kManyChecks>& plan, std::span<const Check> 
   return granted;
 }
 
-absl::Status HoldKeeper::CountNew(std::span<const StoredKey> keys, Introducer user, Instant now) {
+absl::Status HoldKeeper::CountNew(std::span<const StoredKey> keys, std::size_t parts,
+                                  Introducer user, Instant now) {
   for (const StoredKey& key : keys) {
     const HoldTable* const holds = key.store->holds();
-    // A key has no more holds than its store.
-    if (!holds || holds->open().size() < kKeyHoldsMax) continue;
-    visits_ += holds->open().size();
-    if (holds->CountOpen(key.key) >= kKeyHoldsMax) return TooManyHolds();
+    if (holds && holds->WeightOf(key.key) + parts > kKeyHoldsMax) return TooManyHolds();
   }
   if (counts_.TryAdd(user, keys.size())) return absl::OkStatus();
   for (const StoredKey& key : keys) SettleDue(*key.store, now, kDueForRoom);
@@ -254,10 +267,12 @@ void HoldKeeper::Open(const StoredKey& key, const HoldRequest& request, std::int
     if (!id) continue;
     const BucketStep& bucket = plan.bucket(i);
     const Limit& limit = *checks[i].limit;
-    parts.push_back({.cost = bucket.charges() ? bucket.cost : 0,
-                     .sums = holds.SumsOf({key.key, *id}),
-                     .left = bucket.charges() ? bucket.step.bucket : bucket.present,
-                     .limit = *id});
+    HoldPart& part =
+        parts.emplace_back(HoldPart{.cost = bucket.charges() ? bucket.cost : 0,
+                                    .sums = holds.SumsOf({key.key, *id}),
+                                    .left = bucket.charges() ? bucket.step.bucket : bucket.present,
+                                    .limit = *id});
+    if (limit.is_held()) part.SetHeld();
     intervals.push_back({limit.emission().period, limit.emission().denominator});
     has_owned = has_owned || limit.owner() != LimitOwner{};
     registry_.AddBucket(*id);
@@ -270,7 +285,7 @@ void HoldKeeper::Open(const StoredKey& key, const HoldRequest& request, std::int
                            .granted = request.upto > 0 ? granted : 0,
                            .expiry = now + request.ttl,
                            .user = request.user};
-  counts_.AddBytes(holds.Open(terms, request.id, parts, intervals).bytes());
+  counts_.AddBytes(request.user, holds.Open(terms, request.id, parts, intervals).bytes());
   key.store->HoldsChanged();
 }
 
@@ -282,10 +297,13 @@ std::vector<LiveHold> HoldKeeper::Inspect(
   std::vector<LiveHold> live;
   const HoldTable* const holds = key.store->holds();
   if (!holds) return live;
+  std::size_t parts = 0;
   const auto add = [&](const Hold& hold, bool settled) {
-    if (live.size() == most) return false;
+    ++visits_;
     if (hold.expiry() <= now) return true;
-    visits_ += kVisitsPerHold;
+    parts += hold.parts().size();
+    if (live.size() == most || parts > kInspectedPartsMax) return false;
+    visits_ += kVisitsPerHold + kVisitsPerPart * hold.parts().size();
     LiveHold shown{std::string(hold.id()), hold.expiry() - now, settled, {}};
     for (const HoldPart& part : hold.parts()) {
       const std::optional<Limit> limit = present(registry_.Get(part.limit));
@@ -299,18 +317,18 @@ std::vector<LiveHold> HoldKeeper::Inspect(
   return live;
 }
 
-void HoldKeeper::Restore(HoldTable& holds, std::uint64_t key, std::string_view id,
-                         const SavedHold& hold) {
+void HoldKeeper::Restore(HoldTable& holds, std::uint64_t key, std::string_view id, SavedHold hold) {
   const HoldTerms terms = {.key = key,
                            .request = hold.request,
                            .granted = hold.granted,
                            .expiry = hold.expiry,
                            .order = hold.order};
-  counts_.AddBytes(holds.Restore(terms, id, hold).bytes());
-  for (const HoldPart& part : hold.parts) {
+  for (HoldPart& part : hold.parts) {
     WEIR_CHECK(NumberOf(part.limit) < registry_.used());
     registry_.AddBucket(part.limit);
+    if (registry_.Get(part.limit).is_held()) part.SetHeld();
   }
+  counts_.AddBytes(terms.user, holds.Restore(terms, id, hold).bytes());
   if (hold.settled) {
     counts_.AddMark();
   } else {
@@ -331,38 +349,78 @@ void HoldKeeper::Apply(HoldTable& holds, std::uint64_t key, std::string_view id,
   for (const auto& [bucket, kept] : sums) holds.SetSums(bucket, kept);
 }
 
+namespace {
+
+// The holds of a set for which is_gone(hold) is true, in the order of their keys.
+template <typename IsGone>
+std::vector<Hold*> HoldsOf(const HoldSet& set, IsGone is_gone) {
+  std::vector<Hold*> holds;
+  set.ForEach([&](Hold& hold) {
+    if (is_gone(hold)) holds.push_back(&hold);
+  });
+  return holds;
+}
+
+// Calls visit(std::span<Hold* const>) with those of each key.
+template <typename Visit>
+void ForEachKey(std::span<Hold* const> holds, Visit visit) {
+  while (!holds.empty()) {
+    const std::uint64_t key = holds.front()->key();
+    const auto end = std::ranges::find_if(holds, [&](Hold* hold) { return hold->key() != key; });
+    const auto count = static_cast<std::size_t>(end - holds.begin());
+    visit(holds.first(count));
+    holds = holds.subspan(count);
+  }
+}
+
+}  // namespace
+
 void HoldKeeper::ForgetAll(HoldTable& holds) {
-  while (!holds.open().empty()) ForgetOpen(holds, holds.open().First());
-  while (!holds.marks().empty()) ForgetMark(holds, holds.marks().First());
+  const auto all = [](const Hold&) { return true; };
+  ForEachKey(HoldsOf(holds.open(), all), [&](Holds open) { ForgetOpen(holds, open); });
+  ForEachKey(HoldsOf(holds.marks(), all), [&](Holds marks) { ForgetMarks(holds, marks); });
 }
 
 void HoldKeeper::ForgetIf(HoldStore& store, absl::FunctionRef<bool(const Hold&)> is_gone) {
   HoldTable* const holds = store.holds();
   if (!holds) return;
-  std::vector<Hold*> open;
-  std::vector<Hold*> marks;
-  const auto collect = [&](std::vector<Hold*>& gone) {
-    return [&](Hold& hold) {
-      ++visits_;
-      if (is_gone(hold)) gone.push_back(&hold);
-    };
-  };
-  holds->open().ForEach(collect(open));
-  holds->marks().ForEach(collect(marks));
-  for (Hold* const hold : open) DropHold(store, *hold);
-  for (Hold* const mark : marks) ForgetMark(*holds, *mark);
+  visits_ += holds->size();
+  const std::vector<Hold*> open = HoldsOf(holds->open(), is_gone);
+  const std::vector<Hold*> marks = HoldsOf(holds->marks(), is_gone);
+  ForEachKey(open, [&](Holds own) { DropHolds({&store, own.front()->key()}, own); });
+  ForEachKey(marks, [&](Holds own) { ForgetMarks(*holds, own); });
   if (!open.empty() || !marks.empty()) store.HoldsChanged();
 }
 
-void HoldKeeper::DropHold(HoldStore& store, Hold& hold) {
-  for (const HoldPart& part : hold.parts()) {
-    const Limit& limit = registry_.Get(part.limit);
-    if (!limit.is_held()) continue;
-    const SlotKey slot{hold.key(), part.limit};
-    const std::optional<Bucket> stored = store.FindBucket(slot);
-    if (stored) store.StoreBucket(slot, limit, ReturnHeld(*stored, part.cost), hold.expiry());
+void HoldKeeper::ForgetIf(const StoredKey& key, absl::FunctionRef<bool(const Hold&)> is_gone) {
+  HoldTable* const holds = key.store->holds();
+  if (!holds) return;
+  std::vector<Hold*> marks;
+  std::vector<Hold*> open = holds->ExpiredOf(key.key, Instant::max());
+  visits_ += open.size();
+  std::erase_if(open, [&](const Hold* hold) { return !is_gone(*hold); });
+  holds->marks().ForEachOf(key.key, [&](Hold& mark) {
+    ++visits_;
+    if (is_gone(mark)) marks.push_back(&mark);
+    return true;
+  });
+  DropHolds(key, open);
+  ForgetMarks(*holds, marks);
+  if (!open.empty() || !marks.empty()) key.store->HoldsChanged();
+}
+
+void HoldKeeper::DropHolds(const StoredKey& key, Holds open) {
+  absl::flat_hash_map<LimitId, Instant> held;
+  LimitId known{};
+  for (const Hold* const hold : open) {
+    for (const HoldPart& part : hold->parts()) {
+      if (part.held_tokens() == 0 || (part.limit == known && !held.empty())) continue;
+      known = part.limit;
+      held[part.limit] = hold->expiry();
+    }
   }
-  ForgetOpen(*store.holds(), hold);
+  ForgetOpen(*key.store->holds(), open);
+  for (const auto& [limit, expiry] : held) CountHeldAgain(*key.store, {key.key, limit}, expiry);
 }
 
 }  // namespace weir

@@ -65,15 +65,22 @@ class HoldKeeper {
 
   // --- Expiry ---
 
-  // Cancels the holds that have expired, in the order of their expiries and each as of its own, and
-  // forgets old marks. Returns the last of these expiries; nothing if no hold was due.
+  // Cancels the holds that have expired, of each key in the order of their expiries and each as of
+  // its own, and forgets old marks. Returns the last of these expiries; nothing if no hold was due.
   //
   // In a whole store: at most `most` holds, and as many marks. For a key: all of its holds, and one
-  // hold and one mark of its store besides, so that these do not pile up; then all holds of the key
-  // are visited, but only if some hold of the store is still due.
+  // hold and one mark of its store besides, so that these do not pile up. Cost: about 150 ns for
+  // each limit of a hold that is due (kKeyHoldsMax bounds them); others are not visited.
   std::optional<Instant> SettleDue(HoldStore& store, Instant now,
                                    std::size_t most = std::numeric_limits<std::size_t>::max());
   std::optional<Instant> SettleDue(const StoredKey& key, Instant now);
+  // Stores the buckets as SettleDue would leave them, and settles nothing: for a look. `key.store`
+  // has a copy of the key's buckets, and its holds, which stay as they are.
+  void SettleInCopy(const StoredKey& key, Instant now) const;
+  // The limits (Hold::weight) of the key's holds that are due, but not many more than `most`.
+  [[nodiscard]] static std::size_t CountDue(const StoredKey& key, Instant now, std::size_t most);
+  // The visits of the key's holds that a call takes.
+  [[nodiscard]] static std::size_t CountVisits(const StoredKey& key, Instant now, KeyWork work);
 
   // --- Buckets beside open holds ---
 
@@ -99,7 +106,8 @@ class HoldKeeper {
                     const BucketStep& step, Instant now) const;
   void CountRefunded(HoldStore& store, const SlotKey& bucket, const Limit& limit, Bucket before,
                      Bucket after, Instant now) const;
-  // The bucket of a held limit: the sum of the key's open holds. Cost: their number.
+  // The bucket of a held limit: the sum of the key's open holds, until the last of them ends. Cost:
+  // HoldTable::HeldOf.
   [[nodiscard]] static Bucket CountHeld(HoldStore& store, const SlotKey& bucket);
 
   // --- Reserving, as Limiter::DecideAndHold says ---
@@ -121,11 +129,11 @@ class HoldKeeper {
   // the expiry of the hold. Returns how many times it is granted.
   [[nodiscard]] static std::int64_t Decide(Plan<kManyChecks>& plan, std::span<const Check> checks,
                                            const HoldRequest& request, Instant now);
-  // Counts one more open hold for each key, or fails with TooManyHolds, after it has settled
-  // expired holds of other keys in the stores. What was counted must be opened, or
-  // counts().Remove()d.
-  [[nodiscard]] absl::Status CountNew(std::span<const StoredKey> keys, Introducer user,
-                                      Instant now);
+  // Counts one more open hold of `parts` limits at most for each key, or fails with TooManyHolds,
+  // after it has settled expired holds of other keys in the stores. What was counted must be
+  // opened, or counts().Remove()d.
+  [[nodiscard]] absl::Status CountNew(std::span<const StoredKey> keys, std::size_t parts,
+                                      Introducer user, Instant now);
   // Opens the hold of one key of an admitted request, whose buckets are stored. `id_of`: the id of
   // the i-th check's limit; nothing if the check is about another key.
   void Open(const StoredKey& key, const HoldRequest& request, std::int64_t granted, Instant now,
@@ -144,14 +152,15 @@ class HoldKeeper {
 
   // --- Looking, loading and forgetting ---
 
-  // The first `most` of the key's open holds and, after them, marks, by their ids.
+  // The first `most` of the key's open holds and, after them, marks, by their ids; but no more than
+  // have kInspectedPartsMax limits together.
   [[nodiscard]] std::vector<LiveHold> Inspect(
       const StoredKey& key, Instant now, std::size_t most,
       absl::FunctionRef<std::optional<Limit>(const Limit&)> present) const;
 
   // Restores an open hold or a mark in a table. It counts for no user. Requires: limits in use, and
   // no hold of that name.
-  void Restore(HoldTable& holds, std::uint64_t key, std::string_view id, const SavedHold& hold);
+  void Restore(HoldTable& holds, std::uint64_t key, std::string_view id, SavedHold hold);
   // Makes the hold or mark of that name what the record says, or removes it, and notes that.
   // Changes no bucket, and the sums of the key stay as long as it has an open hold. Requires as
   // Restore.
@@ -159,34 +168,45 @@ class HoldKeeper {
              const std::optional<SavedHold>& record);
   // Removes all holds and marks, and changes no bucket.
   void ForgetAll(HoldTable& holds);
-  // Drops holds and marks for which is_gone(hold) is true. Nothing is settled, except that held
-  // limits get their tokens back. Cost: all holds of the store.
+  // Drop holds and marks for which is_gone(hold) is true, of a key or of a whole store. Nothing is
+  // settled, except that held limits get their tokens back. Cost: those of the key or the store.
+  void ForgetIf(const StoredKey& key, absl::FunctionRef<bool(const Hold&)> is_gone);
   void ForgetIf(HoldStore& store, absl::FunctionRef<bool(const Hold&)> is_gone);
   // Counts the open holds of a table that have expired, when its key is deleted for that reason.
   void CountExpired(const HoldTable& holds, Instant now) noexcept;
-  // Removes an open hold, or a mark, and changes no bucket.
+  // Remove an open hold, or a mark, and change no bucket.
   void ForgetOpen(HoldTable& holds, Hold& hold);
   void ForgetMark(HoldTable& holds, Hold& mark);
+  // Make the bucket of a held limit, if it is stored, what CountHeld returns: after a change of the
+  // key's open holds that have tokens of the limit.
+  void CountHeldAgain(HoldStore& store, const SlotKey& slot, Instant now) const;
 
  private:
   struct SettledHold;
   struct SettledPart;
+  class Expiring;
+  using Holds = std::span<Hold* const>;  // of one key
 
   static void CountInSums(HoldStore& store, const SlotKey& bucket,
                           absl::FunctionRef<void(SettlementSums&)> count);
   static std::uint64_t Value(const std::atomic<std::uint64_t>& count) noexcept {
     return count.load(std::memory_order_relaxed);
   }
-  void SettleExpired(HoldStore& store, Hold& hold);
-  void SettlePart(HoldStore& store, const Hold& hold, std::size_t part,
-                  const std::optional<Limit>& present, std::uint64_t cost, Instant now);
-  void DropHold(HoldStore& store, Hold& hold);
+  void SettleExpired(const StoredKey& key, Holds due);
+  [[nodiscard]] Limit LimitToSettle(const Hold& hold, std::size_t part) const;
+  void SettlePart(HoldStore& store, const Hold& hold, std::size_t part, const Limit& limit,
+                  std::uint64_t cost, Instant now);
+  void CountHeldAgain(HoldStore& store, const Hold& hold, Instant now) const;
+  void Discard(Holds holds, bool open);
+  void ForgetOpen(HoldTable& holds, Holds open);
+  void ForgetMarks(HoldTable& holds, Holds marks);
+  void DropHolds(const StoredKey& key, Holds open);
   [[nodiscard]] static SettledHold Find(const StoredKey& key, std::string_view id, Instant now);
   [[nodiscard]] std::optional<std::size_t> SetCosts(
       const SettleRequest& request, std::span<SettledHold> holds,
       absl::InlinedVector<SettledPart, 4>& looks) const;
   [[nodiscard]] static bool HasRoom(const SettledHold& settled, Instant now);
-  void MakeRoomForMark(HoldTable& holds, std::span<const SettledHold> own);
+  void MakeRoomForMark(const SettledHold& settled, std::span<const SettledHold> own);
   void Settle(const SettledHold& settled, bool is_cancel, Instant now);
   void AddNumbers(std::span<const SettledHold> holds, absl::InlinedVector<SettledPart, 4>& looks,
                   Instant now, Settled& settled) const;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
 
 #include "core/base/instant.h"
 #include "core/rules/decision.h"
@@ -22,8 +23,22 @@ namespace weir {
 
 // A settled hold is remembered until it would have expired, but no longer than this.
 inline constexpr Nanos kHoldMarkMax = std::chrono::seconds{60};
-inline constexpr std::size_t kHoldsMax = 1'000'000;     // open ones, by default
-inline constexpr std::size_t kKeyHoldsMax = 64 * 1024;  // open ones of one key
+inline constexpr std::size_t kHoldsMax = 1'000'000;  // open ones, by default
+// Open ones of one key, where each counts as often as it has limits. So a request that settles all
+// of them takes about 10 ms.
+inline constexpr std::size_t kKeyHoldsMax = 64 * 1024;
+// The same for the marks of a store: of a key in the module, of a partition in the server.
+inline constexpr std::size_t kStoreMarksMax = 64 * 1024;
+// The limits of holds that RL.INSPECT shows.
+inline constexpr std::size_t kInspectedPartsMax = 4096;
+
+// What a call about a key does with its holds.
+enum class KeyWork : std::uint8_t { kLook, kShowHolds, kForget };
+
+// The error of a request about several keys that would settle too many holds at once.
+[[nodiscard]] inline absl::Status TooManyDue() {
+  return absl::UnavailableError("too many holds of these keys have expired at once: try again");
+}
 
 // The name and the terms of a hold to come.
 struct HoldRequest {

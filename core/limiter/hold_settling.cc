@@ -65,7 +65,7 @@ absl::StatusOr<Settled> HoldKeeper::Settle(const SettleRequest& request,
   }
   for (const SettledHold& hold : holds) {
     if (!hold.is_open) continue;
-    MakeRoomForMark(*hold.store->holds(), holds);
+    MakeRoomForMark(hold, holds);
     Settle(hold, request.is_cancel, now);
   }
   AddNumbers(holds, looks, now, settled);
@@ -153,22 +153,44 @@ bool HoldKeeper::HasRoom(const SettledHold& settled, Instant now) {
 
 // Forgets the mark of the store that expires first if there are enough marks, but none of the
 // request's own, whose numbers are answered.
-void HoldKeeper::MakeRoomForMark(HoldTable& holds, std::span<const SettledHold> own) {
-  if (counts_.HaveRoomForMark() || holds.marks().empty()) return;
+void HoldKeeper::MakeRoomForMark(const SettledHold& settled, std::span<const SettledHold> own) {
+  HoldTable& holds = *settled.store->holds();
+  const bool has_room = holds.marks().weight() < kStoreMarksMax &&
+                        counts_.HaveRoomForMark(settled.hold->terms().user);
+  if (has_room || holds.marks().empty()) return;
   Hold& first = holds.marks().First();
   if (std::ranges::find(own, &first, &SettledHold::hold) == own.end()) ForgetMark(holds, first);
 }
 
 void HoldKeeper::Settle(const SettledHold& settled, bool is_cancel, Instant now) {
+  HoldStore& store = *settled.store;
+  Hold& hold = *settled.hold;
   for (std::size_t i = 0; i < settled.costs.size(); ++i) {
-    SettlePart(*settled.store, *settled.hold, i, settled.limits[i], settled.costs[i], now);
+    if (registry_.Get(hold.parts()[i].limit).is_held()) continue;
+    const std::optional<Limit>& limit = settled.limits[i];
+    SettlePart(store, hold, i, limit ? *limit : LimitToSettle(hold, i), settled.costs[i], now);
   }
-  settled.store->holds()->Mark(*settled.hold, std::min(settled.hold->expiry(), now + kHoldMarkMax));
-  counts_.Remove(settled.hold->terms().user);
+  store.holds()->Mark(hold, std::min(hold.expiry(), now + kHoldMarkMax));
+  CountHeldAgain(store, hold, now);
+  counts_.Remove(hold.terms().user);
   counts_.AddMark();
   settled_.fetch_add(1, std::memory_order_relaxed);
   if (is_cancel) cancelled_.fetch_add(1, std::memory_order_relaxed);
-  settled.store->HoldsChanged();
+  store.HoldsChanged();
+}
+
+// Settles one part of an open hold, whose limit is not held.
+void HoldKeeper::SettlePart(HoldStore& store, const Hold& hold, std::size_t part,
+                            const Limit& limit, std::uint64_t cost, Instant now) {
+  ++visits_;
+  const SlotKey slot{hold.key(), hold.parts()[part].limit};
+  const Bucket before = store.FindBucket(slot).value_or(Bucket{});
+  SettlementSums sums = store.holds()->SumsOf(slot);
+  const Bucket after =
+      SettleLimit(limit, before, now, hold.EstimateOf(part, limit), cost, max_wait_, sums);
+  if (after != before) store.StoreBucket(slot, limit, after, now);
+  // The sums of a key go with its last open hold, and this one is about to go.
+  if (store.holds()->HasOtherOpen(hold)) store.holds()->SetSums(slot, sums);
 }
 
 // Adds the numbers of the parts in `looks` or, if there are none, of all others that Settled

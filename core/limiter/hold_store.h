@@ -30,9 +30,6 @@ class HoldStore {
   // To be called after holds or sums have changed. A table that has become empty may be gone then.
   virtual void HoldsChanged() = 0;
 
-  // True if the changes answer a look, and are dropped after it.
-  [[nodiscard]] virtual bool is_copy() const noexcept { return false; }
-
   [[nodiscard]] virtual std::optional<Bucket> FindBucket(const SlotKey& slot) = 0;
   // Replaces the bucket or inserts it, even beyond the bound on the buckets of a key.
   virtual void StoreBucket(const SlotKey& slot, const Limit& limit, Bucket bucket, Instant now) = 0;

@@ -159,30 +159,27 @@ class Limiter {
   [[nodiscard]] std::vector<LiveHold> InspectHolds(std::string_view key, Instant now,
                                                    PresentLimit present = AsItWasInterned);
 
-  // Open holds, one for each key.
+  // Open holds, one for each key; and the memory of open and settled ones.
   [[nodiscard]] std::size_t open_holds() const noexcept { return keeper_.counts().open(); }
-  // The memory of open and settled ones.
   [[nodiscard]] std::size_t hold_bytes() const noexcept { return keeper_.counts().bytes(); }
-  // The holds that have expired so far, those that were settled, and those of these that were
-  // cancelled.
+  // So far; cancelled ones count as settled, too.
   [[nodiscard]] std::uint64_t expired_holds() const noexcept { return keeper_.expired(); }
   [[nodiscard]] std::uint64_t settled_holds() const noexcept { return keeper_.settled(); }
   [[nodiscard]] std::uint64_t cancelled_holds() const noexcept { return keeper_.cancelled(); }
 
-  // The work of this thread's calls so far: the slots that they visited to find a single key's
-  // buckets or to count them for a decision, and the ids that they visited to find idle ones. A
-  // bucket that Inspect or Watch returns counts as several.
+  // The work of this thread's calls so far: the slots, ids and holds that they visited. A bucket
+  // that Inspect or Watch returns, and a hold that is settled, counts as several.
   [[nodiscard]] static std::uint64_t SlotsVisited() noexcept {
     return slots_visited_ + HoldKeeper::Visits();
   }
-  // The holds that this thread's calls so far have found expired, and have cancelled. An answer may
-  // depend on that, although its request has changed nothing else.
+  // The holds that this thread's calls so far have found expired: answers may depend on that.
   [[nodiscard]] static std::uint64_t HoldsFoundExpired() noexcept {
     return HoldKeeper::FoundExpired();
   }
-  // The slots that a call about this key would visit to find its buckets: those of its partition,
-  // or one for each limit that has been in use at once, if that is less. Locks the partition.
-  [[nodiscard]] std::size_t CountSlots(std::string_view key);
+  // The visits of a call about this key: the slots to find its buckets (those of its partition, or
+  // one for each limit in use, if that is less), and holds: those due, and those that it is about.
+  [[nodiscard]] std::size_t CountVisits(std::string_view key, Instant now,
+                                        KeyWork work = KeyWork::kLook);
 
   // The first kInspectedMax of the key's buckets that are not full, sorted by the ids of their
   // limits: in the order of first use, except for ids given out again. The numbers of an owned
@@ -223,6 +220,10 @@ class Limiter {
     TableIsolation hold_;
   };
 
+  // Settles what is due of several keys, one after the other, before a call about all of them.
+  // Fails with TooManyDue if that is more than a key may have, and has settled some then.
+  [[nodiscard]] absl::Status SettleAhead(std::span<const KeyHash> keys, Instant now);
+
   // Settle the holds that have expired, of these keys or of all; none where clients give the time,
   // which may go back. To be called before a policy changes the numbers by which they are settled.
   // Cost: the locks, and the holds.
@@ -243,11 +244,12 @@ class Limiter {
     bool has_due = false;  // open holds have expired that are not settled yet
   };
   // Drops the full buckets among `visits_max` slots of one partition, from the `first`th on, and
-  // settles holds that have expired: the settlement of one takes as long as kSlotsPerSettled
-  // visits. At the end of the partition, gives memory back and brings the partition below a lowered
-  // bound.
+  // settles expired holds: one is at most kSlotsPerSettled visits. At the end of the partition,
+  // gives memory back and brings the partition below a lowered bound.
   static constexpr std::size_t kSlotsPerSettled = 512;
   Swept SweepSome(std::size_t partition, Instant now, std::size_t first, std::size_t visits_max);
+  // Settles at most `most` holds that have expired. Returns whether some are left.
+  bool SettleSome(std::size_t partition, Instant now, std::size_t most);
   // Sweeps the whole partition at once. Returns how many buckets it dropped.
   std::size_t Sweep(std::size_t partition, Instant now) {
     return SweepSome(partition, now, 0, std::numeric_limits<std::size_t>::max()).erased;
@@ -257,16 +259,15 @@ class Limiter {
   // without room evicts others from its partition: the full ones and, if that is not enough, those
   // with the smallest used share (rule.h), among equals those that are full sooner. (An eviction
   // frees a 32nd of the partition, so that one scan, about 4 ns a bucket, serves many inserts.)
-  // After the bound was lowered, the next lap of sweeps brings the table below it. Holds may have a
-  // quarter of `bytes`; what they use is no room for buckets, from the next FitTable on. Any thread
-  // may call these at any time.
+  // The next lap of sweeps brings the table below a lowered bound. Holds may have a quarter of
+  // `bytes`; what they use is no room for buckets, from the next FitTable on. Thread-safe.
   void set_memory_max(std::size_t bytes) noexcept;
   void FitTable() noexcept;
-  // The number of buckets evicted for the bound that were not full.
+  // The buckets evicted for the bound that were not full.
   [[nodiscard]] std::uint64_t evicted() const noexcept {
     return evicted_.load(std::memory_order_relaxed);
   }
-  // The number of full buckets that were dropped for the bound, which changes no reply.
+  // The full buckets that were dropped for the bound, which changes no reply.
   [[nodiscard]] std::uint64_t evicted_full() const noexcept {
     return evicted_full_.load(std::memory_order_relaxed);
   }
@@ -446,10 +447,12 @@ class Limiter {
   void SettleDue(std::size_t partition, Instant now,
                  std::size_t most = std::numeric_limits<std::size_t>::max());
   void NoteSettled(std::size_t partition, std::optional<Instant> last);
+  [[nodiscard]] bool HasDue(std::size_t partition, Instant now);
   void InsertSettled(const KeyHash& key, LimitId id, const Limit& limit, Bucket bucket,
                      Instant now);
   [[nodiscard]] bool HasRoomFor(const KeyHash& key, std::size_t added, Instant now);
   void ForgetHolds(std::size_t partition, absl::FunctionRef<bool(const Hold&)> is_gone);
+  void ForgetHolds(const KeyHash& key, absl::FunctionRef<bool(const Hold&)> is_gone);
   void ShowHolds(std::size_t partition);
   void InsertRestoredHeld(std::size_t partition, Instant now);
   class Applying;

@@ -58,6 +58,23 @@ void Limiter::SettleDue(const KeyHash& key, Instant now) {
   NoteSettled(key.partition, keeper_.SettleDue({&store, key.hash}, now));
 }
 
+absl::Status Limiter::SettleAhead(std::span<const KeyHash> keys, Instant now) {
+  if (open_holds() == 0) return absl::OkStatus();
+  std::size_t settled = 0;
+  for (const KeyHash& key : keys) {
+    PartitionLock lock(table_, key.partition);
+    const Partition& partition = table_.partition(key.partition);
+    if (!partition.has_open_holds() || follows_) continue;
+    const Instant then = std::max(now, partition.decision_time());
+    PartitionStore store(*this, key.partition);
+    const std::size_t due = HoldKeeper::CountDue({&store, key.hash}, then, kKeyHoldsMax);
+    if (settled > 0 && settled + due > kKeyHoldsMax) return TooManyDue();
+    SettleDue(key, then);
+    settled += due;
+  }
+  return absl::OkStatus();
+}
+
 // Settles what is due of all keys, but at most `most` holds. Requires: the partition is locked.
 void Limiter::SettleDue(std::size_t partition, Instant now, std::size_t most) {
   if (follows_) return;
@@ -158,7 +175,7 @@ absl::Status Limiter::Holding::Open(Grant& grant) {
   grant.granted = HoldKeeper::Decide(locked_.plan, locked_.checks, request_, locked_.now);
   if (grant.granted == 0) return limiter_.ConcludeMany(locked_, introducer_, grant.verdict);
   WEIR_RETURN_IF_ERROR(InternAll());
-  WEIR_RETURN_IF_ERROR(keeper.CountNew(keys_, request_.user, locked_.now));
+  WEIR_RETURN_IF_ERROR(keeper.CountNew(keys_, locked_.plan.size(), request_.user, locked_.now));
   absl::Status concluded = limiter_.ConcludeMany(locked_, introducer_, grant.verdict);
   if (!concluded.ok()) {
     keeper.counts().Remove(request_.user, keys_.size());
@@ -223,8 +240,13 @@ std::vector<LiveHold> Limiter::InspectHolds(std::string_view key, Instant now,
   return keeper_.Inspect({&store, hash.hash}, now, kInspectedMax, present);
 }
 
-// Drops the holds and marks of a partition for which is_gone(hold) is true. Requires: the partition
-// is locked.
+// Drop the holds and marks of a partition, or of a key, for which is_gone(hold) is true. Require:
+// the partition is locked.
+void Limiter::ForgetHolds(const KeyHash& key, absl::FunctionRef<bool(const Hold&)> is_gone) {
+  PartitionStore store(*this, key.partition);
+  keeper_.ForgetIf({&store, key.hash}, is_gone);
+}
+
 void Limiter::ForgetHolds(std::size_t partition, absl::FunctionRef<bool(const Hold&)> is_gone) {
   PartitionStore store(*this, partition);
   keeper_.ForgetIf(store, is_gone);

@@ -11,6 +11,7 @@
 
 #include "core/base/check.h"
 #include "core/limiter/limiter.h"
+#include "core/limiter/partition_store.h"
 #include "core/rules/rule.h"
 #include "core/table/partition_set.h"
 
@@ -40,10 +41,11 @@ std::size_t Limiter::SlotsOf(const KeyHash& key) {
   return std::min<std::size_t>(table_.partition(key.partition).size(), registry_.used());
 }
 
-std::size_t Limiter::CountSlots(std::string_view key) {
+std::size_t Limiter::CountVisits(std::string_view key, Instant now, KeyWork work) {
   const KeyHash hash = Hash(key);
   PartitionLock lock(table_, hash.partition);
-  return SlotsOf(hash);
+  PartitionStore store(*this, hash.partition);
+  return SlotsOf(hash) + (follows_ ? 0 : HoldKeeper::CountVisits({&store, hash.hash}, now, work));
 }
 
 // Calls visit(SlotKey, Bucket) for each of the key's buckets: tries every limit if there are few,
@@ -81,12 +83,11 @@ std::size_t Limiter::Reset(std::string_view key, std::span<const Limit> limits, 
     if (TimeToReset(present(registry_.Get(slot.limit)), bucket, now, max_wait_) > Nanos{0}) ++live;
     gone.push_back(slot);
   });
-  ForgetHolds(hash.partition, [&](const Hold& hold) {
-    return hold.key() == hash.hash &&
-           (limits.empty() || std::ranges::any_of(hold.parts(), [&](const HoldPart& part) {
-              return registry_.Get(part.limit).is_held() &&
-                     std::ranges::find(ids, part.limit) != ids.end();
-            }));
+  ForgetHolds(hash, [&](const Hold& hold) {
+    return limits.empty() || std::ranges::any_of(hold.parts(), [&](const HoldPart& part) {
+             return std::ranges::find(ids, part.limit) != ids.end() &&
+                    registry_.Get(part.limit).is_held();
+           });
   });
   for (const SlotKey& slot : gone) {
     CountLoss(hash, slot.limit);
@@ -277,9 +278,7 @@ Limiter::Swept Limiter::SweepSome(std::size_t partition, Instant now, std::size_
     ForgetFull(partition, slot);
     return true;
   };
-  const HoldTable* const holds = table_.holds(partition);
-  const Swept part = {swept.EraseSome(first, visits_max, is_full),
-                      holds && !follows_ && holds->open().HasExpired(now)};
+  const Swept part = {swept.EraseSome(first, visits_max, is_full), HasDue(partition, now)};
   if (part.erased > 0) {
     swept.AdvanceDecisionTime(now);
     table_.ShowSize(partition);
@@ -291,6 +290,18 @@ Limiter::Swept Limiter::SweepSome(std::size_t partition, Instant now, std::size_
   swept.Shrink(bound.Capacity(partition));
   table_.ShowSize(partition);
   return part;
+}
+
+// Requires: the partition is locked.
+bool Limiter::HasDue(std::size_t partition, Instant now) {
+  const HoldTable* const holds = table_.holds(partition);
+  return holds && !follows_ && holds->open().HasExpired(now);
+}
+
+bool Limiter::SettleSome(std::size_t partition, Instant now, std::size_t most) {
+  PartitionLock lock(table_, partition);
+  SettleDue(partition, now, most);
+  return HasDue(partition, now);
 }
 
 void Limiter::set_memory_max(std::size_t bytes) noexcept {

@@ -10,12 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
 
 #include "core/base/check.h"
 #include "core/base/id_type.h"
 #include "core/limiter/limiter.h"
-#include "core/rules/held_limit.h"
+#include "core/limiter/partition_store.h"
 #include "core/rules/rule.h"
 #include "core/table/partition_set.h"
 
@@ -155,13 +155,15 @@ void Limiter::TakingChanges::CopyHolds(std::size_t partition) {
           {index, hold.key(), std::string(hold.id()), SavedHoldOf(hold, settled)});
     });
   };
-  const std::size_t first = changes_.holds.size();
+  const auto first = static_cast<std::ptrdiff_t>(changes_.holds.size());
   copy(holds->open(), false);
+  const auto first_mark = static_cast<std::ptrdiff_t>(changes_.holds.size());
   copy(holds->marks(), true);
-  std::sort(changes_.holds.begin() + static_cast<std::ptrdiff_t>(first), changes_.holds.end(),
-            [](const HoldChange& a, const HoldChange& b) {
-              return std::tie(a.key, a.id) < std::tie(b.key, b.id);
-            });
+  const auto begin = changes_.holds.begin();
+  std::inplace_merge(begin + first, begin + first_mark, changes_.holds.end(),
+                     [](const HoldChange& a, const HoldChange& b) {
+                       return std::tie(a.key, a.id) < std::tie(b.key, b.id);
+                     });
   holds->ForEachSums([&](const SlotKey& bucket, const SettlementSums& sums) {
     changes_.sums.push_back({index, bucket, sums});
   });
@@ -340,17 +342,16 @@ void Limiter::SettleRestored(std::optional<Instant> now) {
 // Inserts the buckets of held limits, which are the sums of the open holds. Requires: the partition
 // is locked.
 void Limiter::InsertRestoredHeld(std::size_t partition, Instant now) {
-  absl::btree_map<std::pair<std::uint64_t, LimitId>, Bucket> held;
+  absl::btree_set<std::pair<std::uint64_t, LimitId>> held;
   table_.holds(partition)->open().ForEach([&](const Hold& hold) {
     for (const HoldPart& part : hold.parts()) {
-      if (part.cost == 0 || !registry_.Get(part.limit).is_held()) continue;
-      Bucket& bucket = held[{hold.key(), part.limit}];
-      bucket = AddHeld(bucket, part.cost, hold.expiry());
+      if (part.held_tokens() > 0) held.emplace(hold.key(), part.limit);
     }
   });
-  for (const auto& [slot, bucket] : held) {
-    const KeyHash key{slot.first, static_cast<std::uint16_t>(partition)};
-    InsertSettled(key, slot.second, registry_.Get(slot.second), bucket, now);
+  PartitionStore store(*this, partition);
+  for (const auto& [hash, id] : held) {
+    const KeyHash key{hash, static_cast<std::uint16_t>(partition)};
+    InsertSettled(key, id, registry_.Get(id), HoldKeeper::CountHeld(store, {hash, id}), now);
   }
 }
 

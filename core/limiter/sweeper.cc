@@ -11,7 +11,11 @@ bool Sweeper::Step(Instant now) {
     const Limiter::Swept part = limiter_.SweepSome(next_, now, slot, kVisitsPerHold);
     WEIR_CHECK(part.erased <= kVisitsPerHold);
     slot = part.next;
-    leaves_due_ = leaves_due_ || part.has_due;
+    bool has_due = part.has_due;
+    for (std::size_t more = 0; has_due && more < kMoreDue; ++more) {
+      has_due = limiter_.SettleSome(next_, now, kDueAtOnce);
+    }
+    leaves_due_ = leaves_due_ || has_due;
     dropped_this_lap_ += part.erased;
     dropped_.fetch_add(part.erased, std::memory_order_relaxed);
   }

@@ -4,8 +4,8 @@
 // A full bucket is the same as an absent one, so dropping it changes no reply. Each step sweeps one
 // partition under its lock: a scan (10 us for the 2,400 slots of a table of ten million) that stops
 // after kVisitsPerHold slots and takes the lock again, so that no request waits longer than about
-// 100 us. Of many holds that have expired at once, each lap settles a few in each partition.
-// Nothing here sleeps: the caller paces the steps by LapTime().
+// 100 us. Of many holds that have expired at once, each lap settles some thousand in each
+// partition, a few under one lock. Nothing here sleeps: the caller paces the steps by LapTime().
 //
 // Not thread-safe: one thread drives it. The counts may be read from any thread.
 #pragma once
@@ -22,6 +22,9 @@ namespace weir {
 class Sweeper {
  public:
   static constexpr std::size_t kVisitsPerHold = 8192;
+  // Holds that are settled under one lock; and how often, until the next lap, where more are due.
+  static constexpr std::size_t kDueAtOnce = 16;
+  static constexpr std::size_t kMoreDue = 256;
   // Ids are taken back when kIdleLimitsMin are idle, kReclaimsPerStop at a time: the world stops
   // for it.
   static constexpr std::size_t kIdleLimitsMin = 1024;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "absl/status/statusor.h"
+
 #include "core/base/check.h"
 #include "core/base/exact_nanos.h"
 #include "core/base/wide.h"
@@ -115,6 +117,18 @@ Bucket GiveBackToWindow(const Limit& limit, Bucket bucket, Instant now, const Es
 Estimate EstimateOf(const Limit& limit, Bucket left, std::uint64_t cost,
                     const SettlementSums& sums) noexcept {
   return {cost, left, sums, limit.emission().period, limit.emission().denominator};
+}
+
+Limit LimitOfEstimate(const Limit& before, const Estimate& estimate) {
+  if (!HasTokenBucket(before) || estimate.period <= 0) return before;
+  LimitShape shape = before.shape();
+  // The interval in lowest terms may be that of a period that is too short to be written.
+  const std::int64_t times = (kPeriodMin.count() - 1) / estimate.period + 1;
+  shape.count = std::int64_t{estimate.denominator} * times;
+  shape.period = Nanos{estimate.period * times};
+  const absl::StatusOr<Limit> limit = Limit::Create(shape);
+  if (!limit.ok()) return before;
+  return limit->OwnedBy(before.owner(), {kCapacityMax, before.greatest_ban()});
 }
 
 Bucket SettleLimit(const Limit& limit, Bucket bucket, Instant now, const Estimate& estimate,

@@ -61,6 +61,11 @@ struct Estimate {
 [[nodiscard]] Estimate EstimateOf(const Limit& limit, Bucket left, std::uint64_t cost,
                                   const SettlementSums& sums) noexcept;
 
+// Makes a limit for the settlement of an estimate whose limit has no numbers any more. `before`:
+// the limit with numbers that it had. Of a token bucket only its burst counts: the interval is that
+// of the estimate, and the bucket is believed whatever it owes.
+[[nodiscard]] Limit LimitOfEstimate(const Limit& before, const Estimate& estimate);
+
 // Returns the bucket after the estimate has become `cost`, and adds to its sums. Bucket{} stands
 // for an absent bucket.
 [[nodiscard]] Bucket SettleLimit(const Limit& limit, Bucket bucket, Instant now,

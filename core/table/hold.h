@@ -6,6 +6,7 @@
 // thread-safe: the caller holds the lock of the key's store (hold_store.h).
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +20,7 @@
 #include "core/base/check.h"
 #include "core/base/instant.h"
 #include "core/rules/bucket.h"
+#include "core/rules/limit.h"
 #include "core/rules/settlement.h"
 #include "core/table/limit_registry.h"
 
@@ -37,8 +39,15 @@ inline constexpr Nanos kHoldMax = std::chrono::hours{24};
 struct HoldPart {
   std::uint64_t cost = 0;
   SettlementSums sums{};
-  Bucket left{};
+  Bucket left{};  // its spare bit is set for tokens of a held limit, in memory only
   LimitId limit{};
+
+  // The tokens that it has taken from a held limit; 0 for other limits. A cost that was read from a
+  // file may be any number.
+  [[nodiscard]] std::uint64_t held_tokens() const noexcept {
+    return HasSpareBit(left) ? std::min<std::uint64_t>(cost, kWindowCountMax) : 0;
+  }
+  void SetHeld() noexcept { left.high |= kBucketSpareBit; }
 
   friend bool operator==(const HoldPart&, const HoldPart&) = default;
 };
@@ -86,6 +95,12 @@ class Hold {
   [[nodiscard]] std::span<const HoldInterval> intervals() const noexcept {
     return {IntervalsBegin(), intervals_};
   }
+  // What it counts as among the holds of its key: its parts, but at least 1.
+  [[nodiscard]] std::size_t weight() const noexcept { return parts_ == 0 ? 1 : parts_; }
+  // The place of the reservation among those of its table. HoldTerms::order are its lower bits.
+  [[nodiscard]] std::uint64_t sequence() const noexcept {
+    return std::uint64_t{epoch_} << 32 | terms_.order;
+  }
   // The memory that it takes, its entries in a HoldSet and what the allocator adds included.
   [[nodiscard]] std::size_t bytes() const noexcept {
     constexpr std::size_t kEntryBytes = 56;
@@ -98,6 +113,7 @@ class Hold {
 
  private:
   friend class HoldSet;
+  friend class HoldTable;
 
   Hold(const HoldTerms& terms, std::string_view id, std::span<const HoldPart> parts,
        std::span<const HoldInterval> intervals) noexcept;
@@ -109,10 +125,11 @@ class Hold {
   }
 
   HoldTerms terms_;
-  std::uint32_t place_ = 0;  // in the heap of its HoldSet
+  std::uint32_t epoch_ = 0;  // the upper bits of sequence()
   std::uint8_t id_bytes_;
   std::uint8_t parts_;
   std::uint8_t intervals_;
+  bool is_leaving_ = false;  // HoldSet::TakeMany is about to take it
 };
 static_assert(sizeof(Hold) == 48);
 static_assert(alignof(Hold) >= alignof(HoldPart));

@@ -55,6 +55,12 @@ class HoldChanges {
     overflowed_ = false;
   }
 
+  // All holds and sums count as changed.
+  void Overflow() {
+    Clear();
+    overflowed_ = true;
+  }
+
   [[nodiscard]] bool overflowed() const noexcept { return overflowed_; }
   [[nodiscard]] std::size_t size() const noexcept { return holds_.size() + sums_.size(); }
 
@@ -75,9 +81,7 @@ class HoldChanges {
     }
   };
   void CheckSize(std::size_t there) {
-    if (size() <= there + kGoneMax) return;
-    Clear();
-    overflowed_ = true;
+    if (size() > there + kGoneMax) Overflow();
   }
 
   absl::btree_set<Name, ByName> holds_;

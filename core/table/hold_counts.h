@@ -1,12 +1,16 @@
-// The number of open holds, of all users and of each one, that of marks, the memory of all, and the
-// bounds on them: a named user may have a tenth of all open holds that there may be.
+// The number of open holds and the memory of holds, of all users and of each one, the number of
+// marks, and the bounds on them: a named user may have a tenth of the open holds that there may be,
+// and of the memory.
+//
+// A hold that was restored counts for all, but for no user: a restart, after which a named user may
+// open a tenth besides, is the operator's.
 //
 // Thread-safe. Cost: an atomic addition; for a named user a mutex, too.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
-#include <limits>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
@@ -19,25 +23,35 @@ namespace weir {
 
 class HoldCounts {
  public:
-  explicit HoldCounts(std::size_t holds_max) noexcept : holds_max_(holds_max) {}
+  // The memory that all holds may take if there is no other bound: so much for each, which is
+  // enough for three limits and an id of 16 bytes, but at least kBytesMin.
+  static constexpr std::size_t kBytesPerHold = 256;
+  static constexpr std::size_t kBytesMin = std::size_t{8} << 20;
 
-  // Counts `holds` more, or returns false if there would be too many, or if all holds have reached
-  // their bound of memory.
+  explicit HoldCounts(std::size_t holds_max) noexcept
+      : holds_max_(holds_max), bytes_max_(BytesMaxOf(holds_max)) {}
+  [[nodiscard]] static constexpr std::size_t BytesMaxOf(std::size_t holds_max) noexcept {
+    return std::max(kBytesMin, holds_max * kBytesPerHold);
+  }
+
+  // Counts `holds` more, or returns false if there would be too many, or if all holds, or those of
+  // the user, have reached their bound of memory.
   [[nodiscard]] bool TryAdd(Introducer user, std::size_t holds) {
-    if (bytes() >= bytes_max_.load(std::memory_order_relaxed)) return false;
+    const std::size_t most = bytes_max();
+    if (bytes() >= most) return false;
     if (open_.fetch_add(holds, std::memory_order_relaxed) + holds > holds_max_) {
       open_.fetch_sub(holds, std::memory_order_relaxed);
       return false;
     }
     if (!IsNamed(user)) return true;
     const MutexLock lock(mutex_);
-    std::size_t& own = of_user_[user];
-    if (own + holds > holds_max_ / 10) {
-      if (own == 0) of_user_.erase(user);
+    OfUser& own = of_user_[user];
+    if (own.open + holds > holds_max_ / kUserShare || own.bytes >= most / kUserShare) {
+      DropIfEmpty(user);
       open_.fetch_sub(holds, std::memory_order_relaxed);
       return false;
     }
-    own += holds;
+    own.open += holds;
     return true;
   }
   // Counts a hold of an earlier run: for no user, and beyond the bound, too.
@@ -46,11 +60,10 @@ class HoldCounts {
     open_.fetch_sub(holds, std::memory_order_relaxed);
     if (!IsNamed(user)) return;
     const MutexLock lock(mutex_);
-    const auto own = of_user_.find(user);
-    WEIR_CHECK(own != of_user_.end());
-    WEIR_CHECK(own->second >= holds);
-    own->second -= holds;
-    if (own->second == 0) of_user_.erase(own);
+    OfUser& own = of_user_[user];
+    WEIR_CHECK(own.open >= holds);
+    own.open -= holds;
+    DropIfEmpty(user);
   }
 
   // All holds and marks are gone. Cost: the users.
@@ -61,28 +74,51 @@ class HoldCounts {
     of_user_.clear();
   }
 
-  // The memory of open holds and marks.
-  void AddBytes(std::size_t bytes) noexcept { bytes_.fetch_add(bytes, std::memory_order_relaxed); }
-  void RemoveBytes(std::size_t bytes) noexcept {
+  // The memory of open holds and marks. `user`: that they count for (HoldTerms::user).
+  void AddBytes(Introducer user, std::size_t bytes) {
+    bytes_.fetch_add(bytes, std::memory_order_relaxed);
+    if (!IsNamed(user)) return;
+    const MutexLock lock(mutex_);
+    of_user_[user].bytes += bytes;
+  }
+  void RemoveBytes(Introducer user, std::size_t bytes) {
     bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+    if (!IsNamed(user)) return;
+    const MutexLock lock(mutex_);
+    OfUser& own = of_user_[user];
+    WEIR_CHECK(own.bytes >= bytes);
+    own.bytes -= bytes;
+    DropIfEmpty(user);
   }
   [[nodiscard]] std::size_t bytes() const noexcept {
     return bytes_.load(std::memory_order_relaxed);
   }
+  // Lowers the bound on the memory of all, or raises it again, up to BytesMaxOf(holds_max()).
   void set_bytes_max(std::size_t bytes) noexcept {
-    bytes_max_.store(bytes, std::memory_order_relaxed);
+    bytes_max_.store(std::min(bytes, BytesMaxOf(holds_max_)), std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::size_t bytes_max() const noexcept {
+    return bytes_max_.load(std::memory_order_relaxed);
   }
 
   void AddMark() noexcept { marks_.fetch_add(1, std::memory_order_relaxed); }
-  void RemoveMark() noexcept { marks_.fetch_sub(1, std::memory_order_relaxed); }
+  void RemoveMark(std::size_t marks = 1) noexcept {
+    marks_.fetch_sub(marks, std::memory_order_relaxed);
+  }
   [[nodiscard]] std::size_t marks() const noexcept {
     return marks_.load(std::memory_order_relaxed);
   }
-  // True if there may be one more mark: at most as many as open holds, and none in the last quarter
-  // of the memory, which open holds need. A store's first mark is kept without room, unless there
-  // are too many: where each key is a store, these would have no bound.
-  [[nodiscard]] bool HaveRoomForMark() const noexcept {
-    return marks() < holds_max_ && bytes() < bytes_max_.load(std::memory_order_relaxed) / 4 * 3;
+  // True if there may be one more mark of a hold of this user: at most as many marks as open holds,
+  // and none in the last quarter of the memory, of all or of the user, which open holds need. A
+  // store's first mark is kept without room, unless there are too many: where each key is a store,
+  // these would have no bound.
+  [[nodiscard]] bool HaveRoomForMark(Introducer user) {
+    const std::size_t most = bytes_max() / 4 * 3;
+    if (marks() >= holds_max_ || bytes() >= most) return false;
+    if (!IsNamed(user)) return true;
+    const MutexLock lock(mutex_);
+    const auto own = of_user_.find(user);
+    return own == of_user_.end() || own->second.bytes < most / kUserShare;
   }
 
   [[nodiscard]] bool HaveTooManyMarks() const noexcept { return marks() > 2 * holds_max_; }
@@ -91,15 +127,24 @@ class HoldCounts {
   [[nodiscard]] std::size_t holds_max() const noexcept { return holds_max_; }
 
  private:
+  static constexpr std::size_t kUserShare = 10;
+  struct OfUser {
+    std::size_t open = 0;
+    std::size_t bytes = 0;
+  };
   static bool IsNamed(Introducer user) noexcept { return user > kSoleIntroducer; }
+  void DropIfEmpty(Introducer user) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const auto own = of_user_.find(user);
+    if (own->second.open == 0 && own->second.bytes == 0) of_user_.erase(own);
+  }
 
   const std::size_t holds_max_;
   std::atomic<std::size_t> open_{0};
   std::atomic<std::size_t> marks_{0};
   std::atomic<std::size_t> bytes_{0};
-  std::atomic<std::size_t> bytes_max_{std::numeric_limits<std::size_t>::max()};
+  std::atomic<std::size_t> bytes_max_;
   Mutex mutex_;
-  absl::flat_hash_map<Introducer, std::size_t> of_user_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<Introducer, OfUser> of_user_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace weir

@@ -1,6 +1,8 @@
 #include "core/table/hold_set.h"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 
 #include "core/base/check.h"
 
@@ -16,77 +18,92 @@ Hold& HoldSet::Insert(Hold::Owner hold, Instant expiry) {
   owned->terms_.expiry = expiry;
   const bool is_new = by_name_.insert(Entry{owned->key(), owned}).second;
   WEIR_CHECK(is_new);
-  by_expiry_.push_back({expiry, owned});
-  MoveUp(by_expiry_.size() - 1);
+  by_expiry_.insert({expiry, owned});
+  weight_ += owned->weight();
+  bytes_ += owned->bytes();
   return *owned;
 }
 
 Hold::Owner HoldSet::Remove(Hold& hold) {
-  const std::size_t erased = by_name_.erase(Name{hold.key(), hold.id()});
-  WEIR_CHECK(erased == 1);
-  const std::size_t place = hold.place_;
-  WEIR_CHECK(by_expiry_[place].hold == &hold);
-  const Expiry last = by_expiry_.back();
-  by_expiry_.pop_back();
-  if (last.hold != &hold) {
-    Put(place, last);
-    MoveUp(place);
-    MoveDown(last.hold->place_);
-  }
+  const std::size_t named = by_name_.erase(Name{hold.key(), hold.id()});
+  const std::size_t expiring = by_expiry_.erase({hold.expiry(), &hold});
+  WEIR_CHECK(named == 1);
+  WEIR_CHECK(expiring == 1);
+  weight_ -= hold.weight();
+  bytes_ -= hold.bytes();
   return Hold::Owner(&hold);
 }
 
-void HoldSet::SetExpiry(Hold& hold, Instant expiry) {
-  hold.terms_.expiry = expiry;
-  by_expiry_[hold.place_].time = expiry;
-  MoveUp(hold.place_);
-  MoveDown(hold.place_);
+void EraseSorted(HoldsByExpiry& set, std::span<const HoldExpiry> entries) {
+  if (entries.empty()) return;
+  auto at = set.find(entries.front());
+  for (const HoldExpiry& entry : entries) {
+    for (;; ++at) {
+      WEIR_CHECK(at != set.end());
+      if (at->hold == entry.hold) break;
+    }
+    at = set.erase(at);
+  }
 }
 
-std::vector<Hold*> HoldSet::ExpiredOf(std::uint64_t key, Instant time,
-                                      std::uint64_t& visits) const {
-  std::vector<Hold*> expired;
-  if (!HasExpired(time)) return expired;
-  ForEachOf(key, [&](Hold& hold) {
-    ++visits;
-    if (hold.expiry() <= time) expired.push_back(&hold);
-    return true;
-  });
-  std::ranges::sort(expired, [](Hold* a, Hold* b) {
-    return ExpiresBefore({a->expiry(), a}, {b->expiry(), b});
-  });
-  return expired;
+std::vector<HoldExpiry> SortedByExpiry(std::span<Hold* const> holds) {
+  std::vector<HoldExpiry> entries;
+  entries.reserve(holds.size());
+  for (std::size_t i = 0; i < holds.size(); ++i) {
+    constexpr std::size_t kAhead = 8;
+    if (i + kAhead < holds.size()) __builtin_prefetch(holds[i + kAhead]);
+    entries.push_back({holds[i]->expiry(), holds[i]});
+  }
+  if (!std::ranges::is_sorted(entries, std::less<>{})) std::ranges::sort(entries, std::less<>{});
+  return entries;
+}
+
+void HoldSet::TakeMany(std::uint64_t key, std::span<const HoldExpiry> sorted) {
+  if (AreFewToRemove(sorted.size(), size())) {
+    for (const HoldExpiry& entry : sorted) static_cast<void>(Remove(*entry.hold).release());
+    return;
+  }
+  for (const HoldExpiry& entry : sorted) {
+    entry.hold->is_leaving_ = true;
+    weight_ -= entry.hold->weight();
+    bytes_ -= entry.hold->bytes();
+  }
+  auto at = by_name_.lower_bound(Name{key, {}});
+  if (CountOf(key, sorted.size() + 1) == sorted.size()) {
+    by_name_.erase(at, std::next(at, static_cast<std::ptrdiff_t>(sorted.size())));
+  } else {
+    for (std::size_t left = sorted.size(); left > 0;) {
+      WEIR_CHECK(at != by_name_.end());
+      const bool is_leaving = at->hold->is_leaving_;
+      at = is_leaving ? by_name_.erase(at) : std::next(at);
+      left -= is_leaving ? 1 : 0;
+    }
+  }
+  EraseSorted(by_expiry_, sorted);
+}
+
+void HoldSet::SetExpiry(Hold& hold, Instant expiry) {
+  const std::size_t erased = by_expiry_.erase({hold.expiry(), &hold});
+  WEIR_CHECK(erased == 1);
+  hold.terms_.expiry = expiry;
+  by_expiry_.insert({expiry, &hold});
+}
+
+std::size_t HoldSet::CountOf(std::uint64_t key, std::size_t most) const {
+  std::size_t count = 0;
+  for (auto at = by_name_.lower_bound(Name{key, {}}); at != by_name_.end(); ++at) {
+    if (count == most || at->key != key) break;
+    ++count;
+  }
+  return count;
 }
 
 void HoldSet::Clear() noexcept {
   by_name_.clear();
-  for (const Expiry& entry : by_expiry_) Hold::Delete{}(entry.hold);
+  for (const HoldExpiry& entry : by_expiry_) Hold::Delete{}(entry.hold);
   by_expiry_.clear();
-}
-
-void HoldSet::MoveUp(std::size_t place) noexcept {
-  const Expiry entry = by_expiry_[place];
-  while (place > 0) {
-    const std::size_t parent = (place - 1) / 2;
-    if (ExpiresBefore(by_expiry_[parent], entry)) break;
-    Put(place, by_expiry_[parent]);
-    place = parent;
-  }
-  Put(place, entry);
-}
-
-void HoldSet::MoveDown(std::size_t place) noexcept {
-  const Expiry entry = by_expiry_[place];
-  while (2 * place + 1 < by_expiry_.size()) {
-    std::size_t child = 2 * place + 1;
-    if (child + 1 < by_expiry_.size() && ExpiresBefore(by_expiry_[child + 1], by_expiry_[child])) {
-      ++child;
-    }
-    if (ExpiresBefore(entry, by_expiry_[child])) break;
-    Put(place, by_expiry_[child]);
-    place = child;
-  }
-  Put(place, entry);
+  weight_ = 0;
+  bytes_ = 0;
 }
 
 }  // namespace weir

@@ -1,13 +1,14 @@
 // Holds by name and by expiry: found in O(log n) by their key and id, or by the earliest expiry.
 //
-// A B-tree sorts them by the key's hash and the id, so that the holds of a key lie side by side. A
-// binary heap sorts them by expiry, and those of equal expiry in the order of their reservations;
-// each hold knows its place in the heap, so that a renewal or a removal costs O(log n), too. About
-// 48 bytes a hold. Not thread-safe.
+// One B-tree sorts them by the key's hash and the id, so that the holds of a key lie side by side.
+// Another one sorts them by expiry, and those of equal expiry in the order of their reservations.
+// About 48 bytes a hold. Not thread-safe.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +17,38 @@
 #include "core/table/hold.h"
 
 namespace weir {
+
+// The place of a hold in an order by expiry. The expiry stands beside the pointer, so that holds of
+// other expiries are not read.
+struct HoldExpiry {
+  Instant time;
+  Hold* hold;
+
+  friend bool operator<(const HoldExpiry& a, const HoldExpiry& b) noexcept {
+    if (a.time != b.time) return a.time < b.time;
+    if (a.hold == b.hold) return false;
+    const std::uint64_t first = a.hold->sequence();
+    const std::uint64_t second = b.hold->sequence();
+    return first != second ? first < second : std::less<>{}(a.hold, b.hold);
+  }
+  // An order in which an instant stands for all holds that expire then.
+  struct Before {
+    using is_transparent = void;
+    bool operator()(const HoldExpiry& a, const HoldExpiry& b) const noexcept { return a < b; }
+    bool operator()(const HoldExpiry& a, Instant b) const noexcept { return a.time < b; }
+    bool operator()(Instant a, const HoldExpiry& b) const noexcept { return a < b.time; }
+  };
+};
+
+// True if so many of `all` holds are removed one by one, rather than by a walk.
+[[nodiscard]] inline bool AreFewToRemove(std::size_t holds, std::size_t all) noexcept {
+  return holds <= 32 || holds < all / 64;
+}
+using HoldsByExpiry = absl::btree_set<HoldExpiry, HoldExpiry::Before>;
+// Erases entries, in their order. Reads few holds. Cost: a walk from the first to the last.
+void EraseSorted(HoldsByExpiry& set, std::span<const HoldExpiry> entries);
+// The entries of holds, in their order.
+[[nodiscard]] std::vector<HoldExpiry> SortedByExpiry(std::span<Hold* const> holds);
 
 class HoldSet {
  public:
@@ -29,13 +62,14 @@ class HoldSet {
   // Gives the hold this expiry. Requires: no hold of that name.
   Hold& Insert(Hold::Owner hold, Instant expiry);
   [[nodiscard]] Hold::Owner Remove(Hold& hold);
+  // Takes holds of one key out, which belong to the caller then. `sorted`: SortedByExpiry of them.
+  // Cost: of few (AreFewToRemove) as for Remove; of many a walk past all that expire between the
+  // first and the last of these and, unless they are all of the key's, past these.
+  void TakeMany(std::uint64_t key, std::span<const HoldExpiry> sorted);
   void SetExpiry(Hold& hold, Instant expiry);
-  // The hold that expires first. Requires: not empty.
-  [[nodiscard]] Hold& First() const noexcept { return *by_expiry_.front().hold; }
-  // The key's holds that expire at `time` or before, in the order of First(). Cost: all holds of
-  // the key, if any hold of the set has expired then; their number is added to `visits`.
-  [[nodiscard]] std::vector<Hold*> ExpiredOf(std::uint64_t key, Instant time,
-                                             std::uint64_t& visits) const;
+  // The hold that expires first; and the expiry of the last. Require: not empty.
+  [[nodiscard]] Hold& First() const noexcept { return *by_expiry_.begin()->hold; }
+  [[nodiscard]] Instant LatestExpiry() const noexcept { return by_expiry_.rbegin()->time; }
   // Calls visit(Hold&) for the key's holds, in the order of their ids, until it returns false.
   template <typename Visit>
   void ForEachOf(std::uint64_t key, Visit visit) const {
@@ -43,19 +77,24 @@ class HoldSet {
       if (at->key != key || !visit(*at->hold)) return;
     }
   }
-  // Calls visit(Hold&) for every hold.
+  // The number of the key's holds, but at most `most`. Reads none of them.
+  [[nodiscard]] std::size_t CountOf(std::uint64_t key, std::size_t most) const;
+  // Calls visit(Hold&) for every hold, in the order of keys, then of ids.
   template <typename Visit>
   void ForEach(Visit visit) const {
-    for (const Expiry& entry : by_expiry_) visit(*entry.hold);
+    for (const Entry& entry : by_name_) visit(*entry.hold);
   }
   void Clear() noexcept;
 
-  [[nodiscard]] bool empty() const noexcept { return by_expiry_.empty(); }
+  [[nodiscard]] bool empty() const noexcept { return by_name_.empty(); }
   // True if a hold expires at `time` or before.
   [[nodiscard]] bool HasExpired(Instant time) const noexcept {
-    return !empty() && by_expiry_.front().time <= time;
+    return !empty() && by_expiry_.begin()->time <= time;
   }
-  [[nodiscard]] std::size_t size() const noexcept { return by_expiry_.size(); }
+  [[nodiscard]] std::size_t size() const noexcept { return by_name_.size(); }
+  // The sums of Hold::weight() and of Hold::bytes().
+  [[nodiscard]] std::size_t weight() const noexcept { return weight_; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
  private:
   struct Name {
@@ -77,24 +116,11 @@ class HoldSet {
       return NameOf(a).id < NameOf(b).id;
     }
   };
-  // The expiry stands beside the pointer, so that holds of other expiries are not read.
-  struct Expiry {
-    Instant time;
-    Hold* hold;
-  };
-  static bool ExpiresBefore(const Expiry& a, const Expiry& b) noexcept {
-    if (a.time != b.time) return a.time < b.time;
-    return static_cast<std::int32_t>(a.hold->terms_.order - b.hold->terms_.order) < 0;
-  }
-  void Put(std::size_t place, const Expiry& entry) noexcept {
-    by_expiry_[place] = entry;
-    entry.hold->place_ = static_cast<std::uint32_t>(place);
-  }
-  void MoveUp(std::size_t place) noexcept;
-  void MoveDown(std::size_t place) noexcept;
 
   absl::btree_set<Entry, ByName> by_name_;
-  std::vector<Expiry> by_expiry_;  // a heap, the earliest in front; owns the holds
+  HoldsByExpiry by_expiry_;  // owns the holds
+  std::size_t weight_ = 0;
+  std::size_t bytes_ = 0;
 };
 
 }  // namespace weir

@@ -1,62 +1,165 @@
 #include "core/table/hold_table.h"
 
+#include <algorithm>
+
 #include "core/base/check.h"
 
 namespace weir {
 
+CrowdedHolds* HoldTable::CrowdOf(std::uint64_t key) const {
+  if (crowds_.empty()) return nullptr;
+  const auto crowd = crowds_.find(key);
+  return crowd == crowds_.end() ? nullptr : crowd->second.get();
+}
+
+Hold& HoldTable::InsertOpen(Hold::Owner hold, Instant expiry) {
+  Hold& open = open_.Insert(std::move(hold), expiry);
+  if (CrowdedHolds* const crowd = CrowdOf(open.key())) {
+    crowd->Add(open);
+  } else if (open_.CountOf(open.key(), kFewHolds + 1) > kFewHolds) {
+    auto grown = std::make_unique<CrowdedHolds>();
+    open_.ForEachOf(open.key(), [&](Hold& one) {
+      grown->Add(one);
+      return true;
+    });
+    crowds_.emplace(open.key(), std::move(grown));
+  }
+  return open;
+}
+
+// Drops the index of a key that has few holds again.
+void HoldTable::ShrinkCrowd(std::uint64_t key) {
+  const CrowdedHolds* const crowd = CrowdOf(key);
+  if (crowd && crowd->size() <= kFewHolds / 2) crowds_.erase(key);
+}
+
+Hold::Owner HoldTable::TakeOpen(Hold& open) {
+  if (CrowdedHolds* const crowd = CrowdOf(open.key())) {
+    crowd->Remove(open);
+    ShrinkCrowd(open.key());
+  }
+  Hold::Owner removed = open_.Remove(open);
+  if (!sums_.empty() && !HasOpen(removed->key())) DropSums(removed->key());
+  return removed;
+}
+
 Hold& HoldTable::Open(HoldTerms terms, std::string_view id, std::span<const HoldPart> parts,
                       std::span<const HoldInterval> intervals) {
   WEIR_DCHECK(FindMark(terms.key, id) == nullptr);
-  terms.order = opened_++;
-  latest_ = std::max(latest_, terms.expiry);
-  Hold& hold = open_.Insert(Hold::Make(terms, id, parts, intervals), terms.expiry);
+  terms.order = static_cast<std::uint32_t>(opened_);
+  Hold::Owner made = Hold::Make(terms, id, parts, intervals);
+  made->epoch_ = static_cast<std::uint32_t>(opened_++ >> 32);
+  Hold& hold = InsertOpen(std::move(made), terms.expiry);
   Note(hold);
   return hold;
+}
+
+void HoldTable::Renew(Hold& open, Instant expiry) {
+  CrowdedHolds* const crowd = CrowdOf(open.key());
+  if (crowd) crowd->Remove(open);
+  open_.SetExpiry(open, expiry);
+  if (crowd) crowd->Add(open);
+  Note(open);
 }
 
 void HoldTable::Mark(Hold& open, Instant forgotten_at) {
   Note(marks_.Insert(TakeOpen(open), forgotten_at));
 }
 
-Hold::Owner HoldTable::TakeOpen(Hold& open) {
-  Hold::Owner removed = open_.Remove(open);
-  if (!sums_.empty() && !HasOpen(removed->key())) DropSums(removed->key());
-  return removed;
+// A note costs more than the rest of a removal, and a save writes each.
+void HoldTable::NoteGone(std::span<Hold* const> holds) {
+  if (!notes_changes_) return;
+  if (holds.size() > HoldChanges::kGoneMax + size() / 4) return changes_.Overflow();
+  for (Hold* const hold : holds) Note(*hold);
 }
 
-bool HoldTable::HasOpen(std::uint64_t key) const {
-  bool has_open = false;
-  open_.ForEachOf(key, [&](const Hold&) {
-    has_open = true;
-    return false;
-  });
-  return has_open;
+void HoldTable::TakeManyOpen(std::uint64_t key, std::span<Hold* const> open) {
+  NoteGone(open);
+  const std::vector<HoldExpiry> sorted = SortedByExpiry(open);
+  if (CrowdedHolds* const crowd = CrowdOf(key)) {
+    crowd->RemoveMany(sorted);
+    ShrinkCrowd(key);
+  }
+  open_.TakeMany(key, sorted);
+  if (!sums_.empty() && !HasOpen(key)) DropSums(key);
 }
 
-bool HoldTable::HasOtherOpen(const Hold& open) const {
-  bool has_other = false;
-  open_.ForEachOf(open.key(), [&](const Hold& hold) {
-    has_other = &hold != &open;
-    return !has_other;
-  });
-  return has_other;
+void HoldTable::TakeManyMarks(std::uint64_t key, std::span<Hold* const> marks) {
+  NoteGone(marks);
+  marks_.TakeMany(key, SortedByExpiry(marks));
 }
+
+bool HoldTable::HasOpen(std::uint64_t key) const { return open_.CountOf(key, 1) > 0; }
+
+bool HoldTable::HasOtherOpen(const Hold& open) const { return open_.CountOf(open.key(), 2) > 1; }
 
 std::size_t HoldTable::CountOpen(std::uint64_t key) const {
-  std::size_t count = 0;
-  open_.ForEachOf(key, [&](const Hold&) {
-    ++count;
+  const CrowdedHolds* const crowd = CrowdOf(key);
+  return crowd ? crowd->size() : open_.CountOf(key, kFewHolds);
+}
+
+std::size_t HoldTable::WeightOf(std::uint64_t key) const {
+  if (const CrowdedHolds* const crowd = CrowdOf(key)) return crowd->weight();
+  std::size_t weight = 0;
+  open_.ForEachOf(key, [&](const Hold& hold) {
+    weight += hold.weight();
     return true;
   });
-  return count;
+  return weight;
+}
+
+HeldTokens HoldTable::HeldOf(std::uint64_t key, LimitId limit) const {
+  if (const CrowdedHolds* const crowd = CrowdOf(key)) return crowd->Held(limit);
+  HeldTokens held;
+  open_.ForEachOf(key, [&](const Hold& hold) {
+    for (const HoldPart& part : hold.parts()) {
+      if (part.limit != limit || part.held_tokens() == 0) continue;
+      held.tokens += part.held_tokens();
+      held.end = std::max(held.end, hold.expiry());
+    }
+    return true;
+  });
+  return held;
+}
+
+std::vector<Hold*> HoldTable::ExpiredOf(std::uint64_t key, Instant time, std::size_t most) const {
+  std::vector<Hold*> expired;
+  if (!open_.HasExpired(time)) return expired;
+  const auto add = [&](Hold& hold) {
+    if (expired.size() == most) return false;
+    expired.push_back(&hold);
+    return true;
+  };
+  if (const CrowdedHolds* const crowd = CrowdOf(key)) {
+    crowd->ForEachExpired(time, add);
+    return expired;
+  }
+  open_.ForEachOf(key, [&](Hold& hold) {
+    if (hold.expiry() <= time) expired.push_back(&hold);
+    return true;
+  });
+  std::ranges::sort(expired, [](Hold* a, Hold* b) {
+    return HoldExpiry{a->expiry(), a} < HoldExpiry{b->expiry(), b};
+  });
+  expired.resize(std::min(expired.size(), most));
+  return expired;
+}
+
+Instant HoldTable::NextExpiry(std::uint64_t key, Instant time) const {
+  if (const CrowdedHolds* const crowd = CrowdOf(key)) return crowd->NextExpiry(time);
+  Instant next = Instant::max();
+  open_.ForEachOf(key, [&](const Hold& hold) {
+    if (hold.expiry() > time) next = std::min(next, hold.expiry());
+    return true;
+  });
+  return next;
 }
 
 Instant HoldTable::LatestExpiry() const {
-  if (open_.size() + marks_.size() > kFewHolds) return latest_;
   Instant latest;
-  const auto look = [&](const Hold& hold) { latest = std::max(latest, hold.expiry()); };
-  open_.ForEach(look);
-  marks_.ForEach(look);
+  for (const HoldSet* const set : {&open_, &marks_}) {
+    if (!set->empty()) latest = std::max(latest, set->LatestExpiry());
+  }
   return latest;
 }
 
@@ -91,14 +194,17 @@ void HoldTable::DropSums(std::uint64_t key) {
 }
 
 Hold& HoldTable::Restore(const HoldTerms& terms, std::string_view id, const SavedHold& saved) {
-  HoldSet& set = saved.settled ? marks_ : open_;
-  Hold& hold = set.Insert(Hold::Make(terms, id, saved.parts, saved.intervals), terms.expiry);
-  latest_ = std::max(latest_, terms.expiry);
+  Hold::Owner made = Hold::Make(terms, id, saved.parts, saved.intervals);
   // Orders are modulo 2^32: the next one is behind all of the restored ones.
-  const bool is_first = open_.size() == 1;
-  const bool is_later = static_cast<std::int32_t>(terms.order - opened_) >= 0;
-  if (!saved.settled && (is_first || is_later)) opened_ = terms.order + 1;
-  return hold;
+  const bool is_first = !saved.settled && open_.empty();
+  const auto distance =
+      is_first ? 0 : static_cast<std::int32_t>(terms.order - static_cast<std::uint32_t>(opened_));
+  if (is_first) opened_ = (opened_ >> 32 << 32) + (std::uint64_t{1} << 32) + terms.order;
+  const std::uint64_t sequence = opened_ + static_cast<std::uint64_t>(std::int64_t{distance});
+  made->epoch_ = static_cast<std::uint32_t>(sequence >> 32);
+  if (saved.settled) return marks_.Insert(std::move(made), terms.expiry);
+  if (distance >= 0) opened_ = sequence + 1;
+  return InsertOpen(std::move(made), terms.expiry);
 }
 
 void HoldTable::RestoreSums(const SlotKey& bucket, const SettlementSums& sums) {

@@ -8,21 +8,28 @@
 // If the table notes its changes for saves, a removal stays noted until a save has taken it, so a
 // table may be needed that has no hold any more.
 //
+// A key with more than kFewHolds open holds has an index of them (crowded_holds.h), so that no look
+// at a key visits more than that many.
+//
 // The table stores and finds; it knows no arithmetic. Not thread-safe: the caller holds the lock of
 // the store. Cost: O(log n), if nothing else is said.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_map.h"
 
 #include "core/base/instant.h"
 #include "core/rules/settlement.h"
+#include "core/table/crowded_holds.h"
 #include "core/table/hold.h"
 #include "core/table/hold_changes.h"
 #include "core/table/hold_set.h"
@@ -47,13 +54,13 @@ class HoldTable {
   // name.
   Hold& Open(HoldTerms terms, std::string_view id, std::span<const HoldPart> parts,
              std::span<const HoldInterval> intervals);
-  void Renew(Hold& open, Instant expiry) {
-    open_.SetExpiry(open, expiry);
-    latest_ = std::max(latest_, expiry);
-    Note(open);
-  }
+  void Renew(Hold& open, Instant expiry);
   // Makes a mark of an open hold, until `forgotten_at`.
   void Mark(Hold& open, Instant forgotten_at);
+  // Take open holds of one key, or marks of one key, which belong to the caller then. Many are not
+  // noted one by one: then all of the table has changed. Cost: as for HoldSet::TakeMany.
+  void TakeManyOpen(std::uint64_t key, std::span<Hold* const> open);
+  void TakeManyMarks(std::uint64_t key, std::span<Hold* const> marks);
   // Removes an open hold without a mark, or a mark.
   void RemoveOpen(Hold& open) {
     Note(open);
@@ -69,11 +76,22 @@ class HoldTable {
   [[nodiscard]] bool HasOpen(std::uint64_t key) const;
   // True if the key of an open hold has another one.
   [[nodiscard]] bool HasOtherOpen(const Hold& open) const;
-  // Cost: the key's holds.
   [[nodiscard]] std::size_t CountOpen(std::uint64_t key) const;
+  // The weight (Hold::weight) of the key's open holds.
+  [[nodiscard]] std::size_t WeightOf(std::uint64_t key) const;
+  // What the key's open holds have taken from a held limit. Cost: a visit of few holds, or O(log
+  // n).
+  [[nodiscard]] HeldTokens HeldOf(std::uint64_t key, LimitId limit) const;
+  // The key's open holds that expire at `time` or before, in the order of HoldExpiry, but at most
+  // `most`. Cost: a visit of few holds, or of those that it returns.
+  [[nodiscard]] std::vector<Hold*> ExpiredOf(
+      std::uint64_t key, Instant time,
+      std::size_t most = std::numeric_limits<std::size_t>::max()) const;
 
-  // The latest expiry of all holds and marks; of more than kFewHolds a bound, as late as the latest
-  // that any of the table had. Instant{} if there are none. Cost: a visit of a few.
+  // The first expiry of the key's open holds after `time`; Instant::max() if there is none. Cost: a
+  // visit of few holds, or O(log n).
+  [[nodiscard]] Instant NextExpiry(std::uint64_t key, Instant time) const;
+  // The latest expiry of all holds and marks. Instant{} if there are none.
   [[nodiscard]] Instant LatestExpiry() const;
 
   // The sums of a bucket.
@@ -125,7 +143,7 @@ class HoldTable {
   [[nodiscard]] const HoldChanges& changes() const noexcept { return changes_; }
 
   // Inserts a hold or a mark of an earlier run, which keeps its order, and notes nothing. Requires:
-  // no open hold and no mark of that name.
+  // no open hold and no mark of that name; the parts of held limits say so.
   Hold& Restore(const HoldTerms& terms, std::string_view id, const SavedHold& saved);
   // The same for the sums of a bucket. Requires: its key has an open hold.
   void RestoreSums(const SlotKey& bucket, const SettlementSums& sums);
@@ -140,18 +158,22 @@ class HoldTable {
   }
 
  private:
-  static constexpr std::size_t kFewHolds = 64;
+  static constexpr std::size_t kFewHolds = 16;
 
   void Note(const Hold& hold) { NoteHold(hold.key(), hold.id()); }
+  void NoteGone(std::span<Hold* const> holds);
+  [[nodiscard]] CrowdedHolds* CrowdOf(std::uint64_t key) const;
+  Hold& InsertOpen(Hold::Owner hold, Instant expiry);
   [[nodiscard]] Hold::Owner TakeOpen(Hold& open);
+  void ShrinkCrowd(std::uint64_t key);
   // Drops the sums of a key without open holds.
   void DropSums(std::uint64_t key);
 
   HoldSet open_;
   HoldSet marks_;
+  absl::flat_hash_map<std::uint64_t, std::unique_ptr<CrowdedHolds>> crowds_;
   absl::btree_map<std::pair<std::uint64_t, LimitId>, SettlementSums> sums_;
-  std::uint32_t opened_ = 0;
-  Instant latest_;
+  std::uint64_t opened_ = std::uint64_t{1} << 32;  // Hold::sequence() of the next
   bool notes_changes_;
   HoldChanges changes_;
 };

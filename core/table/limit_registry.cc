@@ -134,10 +134,10 @@ void LimitRegistry::AddBucket(LimitId id) noexcept {
   if (before == 0) idle_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-void LimitRegistry::RemoveBucket(LimitId id) noexcept {
-  const std::uint32_t before = EntryOf(id).buckets.fetch_sub(1, std::memory_order_relaxed);
-  WEIR_CHECK(before > 0);
-  if (before == 1) idle_.fetch_add(1, std::memory_order_relaxed);
+void LimitRegistry::RemoveBucket(LimitId id, std::uint32_t buckets) noexcept {
+  const std::uint32_t before = EntryOf(id).buckets.fetch_sub(buckets, std::memory_order_relaxed);
+  WEIR_CHECK(before >= buckets);
+  if (before == buckets) idle_.fetch_add(1, std::memory_order_relaxed);
 }
 
 std::size_t LimitRegistry::size() const {

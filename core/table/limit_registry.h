@@ -119,7 +119,7 @@ class LimitRegistry {
 
   // Count the buckets that carry `id`.
   void AddBucket(LimitId id) noexcept;
-  void RemoveBucket(LimitId id) noexcept;
+  void RemoveBucket(LimitId id, std::uint32_t buckets = 1) noexcept;
 
   // The number of ids ever given out: every id in use is below it. Takes no lock.
   [[nodiscard]] std::uint32_t used() const noexcept {

@@ -33,7 +33,10 @@ struct SavedHold {
                      .order = terms.order,
                      .parts = {hold.parts().begin(), hold.parts().end()},
                      .intervals = {hold.intervals().begin(), hold.intervals().end()}};
-  if (!settled) return saved;
+  if (!settled) {
+    for (HoldPart& part : saved.parts) part.left = WithoutSpareBit(part.left);
+    return saved;
+  }
   saved.intervals.clear();
   for (HoldPart& part : saved.parts) part = {.cost = part.cost, .limit = part.limit};
   return saved;

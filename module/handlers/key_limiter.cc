@@ -22,19 +22,35 @@ LimitHint& HintOf(const Check& check, LimitHint& no_hint) {
 
 }  // namespace
 
+// What one command settles, of all of its keys.
+class KeyLimiter::SettledKeys {
+ public:
+  // Settles the holds of a key that are due. Returns false, with nothing settled, if these and
+  // those of the keys before are too many at once.
+  [[nodiscard]] bool Settle(OpenKey& key, Instant now) {
+    const std::size_t due = key.CountDue(now, kKeyHoldsMax);
+    if (settled_ > 0 && settled_ + due > kKeyHoldsMax) return false;
+    settled_ += due;
+    key.SettleDue(now);
+    return true;
+  }
+
+ private:
+  std::size_t settled_ = 0;  // limits of holds
+};
+
 // A request whose keys are open, and whose buckets are found after all holds that were due are
 // settled. Commits the changes in the end.
 struct KeyLimiter::OpenedRequest {
+  // `status`: why the request cannot be decided.
   OpenedRequest(KeyLimiter& limiter, std::span<const Check> request, Instant at, int mode)
       : plan(request, limiter.module_.options.max_wait), now(at) {
     limiter.module_.ReclaimLimits();  // before any id is found that no value carries
     for (std::size_t i = 0; i < request.size(); ++i) {
       key_of_check.push_back(FindOrOpen(limiter, request, i, mode));
       const OpenKey& key = keys[key_of_check[i]];
-      if (key.is_of_another_type()) {
-        wrong_type = true;
-        return;
-      }
+      if (key.is_of_another_type()) status = WrongType();
+      if (!status.ok()) return;
       ids.emplace_back();
       if (!plan.AsksBucket(i)) continue;
       LimitHint no_hint;
@@ -63,10 +79,11 @@ struct KeyLimiter::OpenedRequest {
 
   Plan<kManyChecks> plan;
   const Instant now;
+  SettledKeys settled;
   absl::InlinedVector<OpenKey, 2> keys;
   absl::InlinedVector<std::size_t, 4> key_of_check;
   absl::InlinedVector<std::optional<LimitId>, 4> ids;  // one per check; unset: not interned
-  bool wrong_type = false;
+  absl::Status status;
 
  private:
   // Returns the index of the check's key in `keys`. Opens the key unless an earlier check has.
@@ -77,7 +94,9 @@ struct KeyLimiter::OpenedRequest {
     }
     keys.emplace_back(limiter.module_, limiter.call_.context,
                       limiter.call_.NameOf(request[check].key), mode);
-    if (!keys.back().is_of_another_type()) keys.back().SettleDue(now);
+    if (!keys.back().is_of_another_type() && !settled.Settle(keys.back(), now)) {
+      status = TooManyDue();
+    }
     return keys.size() - 1;
   }
 };
@@ -197,14 +216,14 @@ absl::StatusOr<Verdict> KeyLimiter::Conclude(OpenedRequest& opened, const Reques
 
 absl::StatusOr<Verdict> KeyLimiter::Decide(const Request& request, Instant now) {
   OpenedRequest opened(*this, request, now, redis::kWrite);
-  if (opened.wrong_type) return WrongType();
+  if (!opened.status.ok()) return opened.status;
   opened.plan.Decide(now, Purpose::kTake);
   return Conclude(opened, request, now);
 }
 
 absl::StatusOr<Verdict> KeyLimiter::Peek(const Request& request, Instant now) {
   OpenedRequest opened(*this, request, now, redis::kRead);
-  if (opened.wrong_type) return WrongType();
+  if (!opened.status.ok()) return opened.status;
   opened.plan.Decide(now, Purpose::kLook);
   absl::StatusOr<Verdict> verdict(absl::in_place);
   opened.plan.Join(now, *verdict);
@@ -213,7 +232,7 @@ absl::StatusOr<Verdict> KeyLimiter::Peek(const Request& request, Instant now) {
 
 absl::StatusOr<Grant> KeyLimiter::Take(const Request& request, std::int64_t upto, Instant now) {
   OpenedRequest opened(*this, request, now, redis::kWrite);
-  if (opened.wrong_type) return WrongType();
+  if (!opened.status.ok()) return opened.status;
   const std::int64_t granted = opened.plan.DecideUpTo(upto, now);
   absl::StatusOr<Verdict> verdict = Conclude(opened, request, now);
   if (!verdict.ok()) return verdict.status();
@@ -222,7 +241,7 @@ absl::StatusOr<Grant> KeyLimiter::Take(const Request& request, std::int64_t upto
 
 absl::StatusOr<Charged> KeyLimiter::Charge(const Request& request, Instant now) {
   OpenedRequest opened(*this, request, now, redis::kWrite);
-  if (opened.wrong_type) return WrongType();
+  if (!opened.status.ok()) return opened.status;
   absl::StatusOr<Charged> charged = opened.plan.Charge(now);
   absl::Status kept = Keep(opened, request, now);
   if (!kept.ok()) return kept;
@@ -232,7 +251,7 @@ absl::StatusOr<Charged> KeyLimiter::Charge(const Request& request, Instant now) 
 
 absl::StatusOr<Verdict> KeyLimiter::Refund(const Request& request, Instant now) {
   OpenedRequest opened(*this, request, now, redis::kWrite);
-  if (opened.wrong_type) return WrongType();
+  if (!opened.status.ok()) return opened.status;
   absl::StatusOr<Verdict> verdict = opened.plan.Refund(now);
   CountRefunds(opened, request, now);
   absl::Status kept = Keep(opened, request, now);
@@ -242,7 +261,7 @@ absl::StatusOr<Verdict> KeyLimiter::Refund(const Request& request, Instant now) 
 
 absl::StatusOr<Admission> KeyLimiter::Reserve(const Request& request, Nanos patience, Instant now) {
   OpenedRequest opened(*this, request, now, redis::kWrite);
-  if (opened.wrong_type) return WrongType();
+  if (!opened.status.ok()) return opened.status;
   Reservation reservation = opened.plan.Reserve(now, patience);
   absl::StatusOr<Verdict> verdict = Conclude(opened, request, now);
   if (!verdict.ok()) return verdict.status();
@@ -256,7 +275,7 @@ absl::StatusOr<Admission> KeyLimiter::Reserve(const Request& request, Nanos pati
 absl::StatusOr<Grant> KeyLimiter::DecideAndHold(const Request& request, HoldRequest hold,
                                                 Instant now) {
   OpenedRequest opened(*this, request, now, redis::kWrite);
-  if (opened.wrong_type) return WrongType();
+  if (!opened.status.ok()) return opened.status;
   absl::InlinedVector<StoredKey, 2> keys;
   for (OpenKey& key : opened.keys) keys.push_back(key.stored_key());
   const absl::StatusOr<HoldKeeper::Repeated> open = HoldKeeper::FindRepeated(keys, hold, now);
@@ -277,7 +296,7 @@ absl::StatusOr<Grant> KeyLimiter::DecideAndHold(const Request& request, HoldRequ
   hold.user = Caller();
   if (is_granted) {
     WEIR_RETURN_IF_ERROR(Intern(opened, request, Named::kAll));
-    WEIR_RETURN_IF_ERROR(module_.keeper.CountNew(keys, hold.user, now));
+    WEIR_RETURN_IF_ERROR(module_.keeper.CountNew(keys, request.size(), hold.user, now));
   }
   absl::StatusOr<Verdict> verdict = Conclude(opened, request, now);
   if (!verdict.ok() && is_granted) module_.keeper.counts().Remove(hold.user, keys.size());
@@ -294,20 +313,25 @@ absl::StatusOr<Grant> KeyLimiter::DecideAndHold(const Request& request, HoldRequ
 absl::StatusOr<Settled> KeyLimiter::SettleHold(const SettleRequest& request, Instant now) {
   module_.ReclaimLimits();
   absl::InlinedVector<OpenKey, 2> open;
-  bool wrong_type = false;
+  absl::Status status;
+  SettledKeys settled_keys;
   for (const SettledKey& key : request.keys) {
-    open.emplace_back(module_, call_.context, call_.NameOf(key.key.text), redis::kWrite);
-    wrong_type = wrong_type || open.back().is_of_another_type();
-    if (!open.back().is_of_another_type()) open.back().SettleDue(now);
+    OpenKey& opened =
+        open.emplace_back(module_, call_.context, call_.NameOf(key.key.text), redis::kWrite);
+    if (opened.is_of_another_type()) {
+      status = WrongType();
+    } else if (status.ok() && !settled_keys.Settle(opened, now)) {
+      status = TooManyDue();
+    }
   }
   absl::InlinedVector<StoredKey, 2> keys;
   for (OpenKey& key : open) keys.push_back(key.stored_key());
   absl::StatusOr<Settled> settled =
-      wrong_type ? absl::StatusOr<Settled>(WrongType())
-                 : module_.keeper.Settle(request, keys, now,
-                                         [this](const Limit& limit, std::string_view key) {
-                                           return module_.policies.PresentLimit(limit, key);
-                                         });
+      !status.ok() ? absl::StatusOr<Settled>(status)
+                   : module_.keeper.Settle(request, keys, now,
+                                           [this](const Limit& limit, std::string_view key) {
+                                             return module_.policies.PresentLimit(limit, key);
+                                           });
   for (OpenKey& key : open) key.Commit(now);
   return settled;
 }
@@ -338,7 +362,7 @@ absl::StatusOr<std::size_t> KeyLimiter::Reset(std::string_view name, std::span<c
     if (key.TimeToFull(one, now) > Nanos{0}) ++live;
     module_.keeper.Forbid(key, KeyBuckets::SlotOf(one.limit), module_.registry.Get(one.limit));
   }
-  module_.keeper.ForgetIf(key, [&](const Hold& hold) {
+  module_.keeper.ForgetIf(key.stored_key(), [&](const Hold& hold) {
     return limits.empty() || std::ranges::any_of(hold.parts(), [&](const HoldPart& part) {
              return module_.registry.Get(part.limit).is_held() && is_reset(part.limit);
            });

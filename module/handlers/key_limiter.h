@@ -7,7 +7,7 @@
 // A KeyLimiter lives for one command. Every function opens the request's keys, settles their holds
 // that are due, decides, and commits the changes (open_key.h) before it returns. The functions
 // fail, with nothing charged, with kAborted (a key has a value of another type), kResourceExhausted
-// (too many distinct limits) or kOutOfRange (too many limits on one key).
+// (too many distinct limits), kOutOfRange (too many limits on one key) or TooManyDue.
 #pragma once
 
 #include <cstdint>
@@ -57,6 +57,7 @@ class KeyLimiter {
   [[nodiscard]] absl::StatusOr<std::vector<LiveBucket>> Inspect(std::string_view key, Instant now);
 
  private:
+  class SettledKeys;
   struct OpenedRequest;
 
   // Whose limits get ids: those of new buckets, or all, which a hold needs.

@@ -45,7 +45,11 @@ class LimitHost {
   Instant now() const { return WallTime(); }
   KeyLimiter limiter() { return {TheModule(), call_}; }
   bool RefusedUnsaved(const Request& /*request*/, Instant /*at*/) { return false; }
-  bool MayLookAt(std::span<const std::string_view> /*keys*/) { return true; }
+  bool MayLookAt(std::span<const std::string_view> /*keys*/, KeyWork /*work*/) { return true; }
+  // The limiter opens the keys of a request together, and bounds what it settles then.
+  static absl::Status SettleAhead(std::span<const KeyHash> /*keys*/, Instant /*at*/) {
+    return absl::OkStatus();
+  }
   void MarkDirty() {}
   void Charge(std::size_t /*units*/) {}
 

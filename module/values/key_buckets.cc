@@ -1,6 +1,7 @@
 #include "module/values/key_buckets.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/check.h"
 #include "core/table/saved_hold.h"
@@ -32,6 +33,26 @@ void KeyBuckets::Clear() noexcept {
   buckets_.clear();
 }
 
+KeyBuckets* KeyBuckets::FindLook(Instant now, std::uint64_t version) const noexcept {
+  if (!held()) return nullptr;
+  const Held::Look& look = held()->look;
+  const bool is_good = look.begin <= now && now < look.end && look.version == version;
+  return is_good ? look.buckets.get() : nullptr;
+}
+
+KeyBuckets& KeyBuckets::MakeLook(Instant now, std::uint64_t version) {
+  auto copy = std::make_unique<KeyBuckets>(*held()->of_all);
+  copy->buckets_ = buckets_;
+  for (const KeyBucket& one : buckets_) shared_->registry.AddBucket(one.limit);
+  Held::Look& look = held()->look;
+  look = {std::move(copy), now, held()->holds.NextExpiry(kKey, now), version};
+  return *look.buckets;
+}
+
+void KeyBuckets::ForgetLook() noexcept {
+  if (held()) held()->look = {};
+}
+
 HoldTable& KeyBuckets::MakeHolds() {
   if (!held()) shared_ = new Held(*shared_);
   return held()->holds;
@@ -46,9 +67,7 @@ void KeyBuckets::EndHoldChanges() noexcept {
 void KeyBuckets::DeleteHeld() noexcept {
   Held* const held = this->held();
   if (!held) return;
-  HoldTable& holds = held->holds;
-  while (!holds.open().empty()) shared_->keeper.ForgetOpen(holds, holds.open().First());
-  while (!holds.marks().empty()) shared_->keeper.ForgetMark(holds, holds.marks().First());
+  shared_->keeper.ForgetAll(held->holds);
   shared_ = held->of_all;
   delete held;
 }
@@ -83,11 +102,11 @@ std::size_t KeyBuckets::EraseIf(absl::FunctionRef<bool(LimitId, const Bucket&)> 
 std::size_t KeyBuckets::memory() const noexcept {
   const std::size_t elsewhere =
       buckets_.capacity() > 1 ? buckets_.capacity() * sizeof(KeyBucket) : 0;
-  std::size_t in_holds = held() ? sizeof(Held) : 0;
-  const auto count = [&](const Hold& hold) { in_holds += hold.bytes(); };
-  if (held()) held()->holds.open().ForEach(count);
-  if (held()) held()->holds.marks().ForEach(count);
-  return sizeof(*this) + elsewhere + in_holds;
+  if (!held()) return sizeof(*this) + elsewhere;
+  const HoldTable& holds = held()->holds;
+  const std::size_t in_look = held()->look.buckets ? held()->look.buckets->memory() : 0;
+  return sizeof(*this) + elsewhere + sizeof(Held) + holds.open().bytes() + holds.marks().bytes() +
+         in_look;
 }
 
 }  // namespace weir

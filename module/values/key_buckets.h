@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
@@ -83,13 +84,21 @@ class KeyBuckets {
     if (held()) held()->checked_at = version;
   }
 
+  // A copy of the buckets for looks at `now`, when holds are due that a look must not settle. It is
+  // good until another hold is due, the policies have another version, or the value changes, which
+  // must be told by ForgetLook. MakeLook's is the buckets as they are, for the caller to change,
+  // and requires holds.
+  [[nodiscard]] KeyBuckets* FindLook(Instant now, std::uint64_t version) const noexcept;
+  [[nodiscard]] KeyBuckets& MakeLook(Instant now, std::uint64_t version);
+  void ForgetLook() noexcept;
+
   // When the sweeper (hold_sweeper.h) will look at the holds.
   [[nodiscard]] Instant sweep_at() const noexcept { return held() ? held()->sweep_at : Instant{}; }
   void set_sweep_at(Instant when) noexcept {
     if (held()) held()->sweep_at = when;
   }
 
-  // Bytes in use, the object's own included. Cost: a visit of each hold.
+  // Bytes in use, the object's own included.
   [[nodiscard]] std::size_t memory() const noexcept;
 
  private:
@@ -100,6 +109,13 @@ class KeyBuckets {
     HoldTable holds{true};
     std::uint64_t checked_at = 0;
     Instant sweep_at;
+    struct Look {
+      std::unique_ptr<KeyBuckets> buckets;
+      Instant begin;
+      Instant end;
+      std::uint64_t version = 0;
+    };
+    Look look;
   };
   [[nodiscard]] Held* held() const noexcept {
     return shared_->has_holds ? const_cast<Held*>(static_cast<const Held*>(shared_)) : nullptr;

@@ -24,7 +24,7 @@ bool IsGone(const Module& module, const Limit& limit) {
   return is_of_policy && !module.policies.FindById(owner.policy);
 }
 
-// Writes holds of a saved state into a value, and counts the buckets of held limits along.
+// Writes holds of a saved state into a value, and counts the buckets of held limits.
 class HoldFiller {
  public:
   using Ids = std::vector<std::optional<LimitId>>;
@@ -41,10 +41,7 @@ class HoldFiller {
     }
     Hold* const open = holds->FindOpen(KeyBuckets::kKey, saved.id);
     if (!open || (saved.hold && IsRenewal(*open, *saved.hold))) return;
-    for (const HoldPart& part : open->parts()) {
-      const Bucket* const bucket = IsHeld(part.limit) ? value_.Find(part.limit) : nullptr;
-      if (bucket) value_.Keep(part.limit, ReturnHeld(*bucket, part.cost));
-    }
+    NoteHeld(open->parts());
     module_.keeper.ForgetOpen(*holds, *open);
   }
 
@@ -54,13 +51,31 @@ class HoldFiller {
     if (!hold || !SetIds(*hold)) return;
     HoldTable& holds = value_.MakeHolds();
     if (Hold* const open = holds.FindOpen(KeyBuckets::kKey, saved.id)) {
+      NoteHeld(open->parts());
       holds.Renew(*open, hold->expiry);
-      for (const HoldPart& part : hold->parts) Extend(part, 0, hold->expiry);
       return;
     }
-    module_.keeper.Restore(holds, KeyBuckets::kKey, saved.id, *hold);
-    if (hold->settled) return;
-    for (const HoldPart& part : hold->parts) Extend(part, part.cost, hold->expiry);
+    if (!hold->settled) {
+      NoteHeld(hold->parts);
+      for (const HoldPart& part : hold->parts) {
+        // It takes its place among the buckets.
+        if (changed_.contains(part.limit) && !value_.Find(part.limit)) value_.Keep(part.limit, {});
+      }
+    }
+    module_.keeper.Restore(holds, KeyBuckets::kKey, saved.id, *std::move(hold));
+  }
+
+  // Counts the buckets of the held limits whose holds have changed. To be called in the end.
+  void CountHeld() {
+    for (const LimitId id : changed_) {
+      const HeldTokens held =
+          value_.holds() ? value_.holds()->HeldOf(KeyBuckets::kKey, id) : HeldTokens{};
+      if (held.tokens > 0) {
+        value_.Keep(id, AddHeld({}, held.tokens, held.end));
+      } else if (value_.Find(id)) {
+        value_.Keep(id, Bucket{});
+      }
+    }
   }
 
  private:
@@ -82,15 +97,16 @@ class HoldFiller {
     }
     return value_.size() + added <= kKeyBucketsMax;
   }
-  void Extend(const HoldPart& part, std::uint64_t tokens, Instant expiry) {
-    if (!IsHeld(part.limit) || part.cost == 0) return;
-    const Bucket* const bucket = value_.Find(part.limit);
-    value_.Keep(part.limit, AddHeld(bucket ? *bucket : Bucket{}, tokens, expiry));
+  void NoteHeld(std::span<const HoldPart> parts) {
+    for (const HoldPart& part : parts) {
+      if (IsHeld(part.limit) && part.cost > 0) changed_.insert(part.limit);
+    }
   }
 
   Module& module_;
   const Ids& ids_;
   KeyBuckets& value_;
+  absl::flat_hash_set<LimitId> changed_;
 };
 
 }  // namespace
@@ -124,6 +140,7 @@ void FillValue(Module& module, const SavedState& state, KeyBuckets& value) {
   HoldFiller filler(module, ids, value);
   for (const SavedState::OfHold& one : state.holds) filler.Remove(one);
   for (const SavedState::OfHold& one : state.holds) filler.Add(one);
+  filler.CountHeld();
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (!ids[i] || !state.limits[i].sums || !value.holds()) continue;
     if (!value.holds()->HasOpen(KeyBuckets::kKey)) continue;
@@ -141,6 +158,7 @@ OpenKey::OpenKey(Module& module, redis::Context* context, redis::String* name, i
   if (key_ == nullptr || redis::KeyType(key_) == redis::kEmptyKey) return;
   other_type_ = redis::ModuleTypeGetType(key_) != module.type;
   if (!other_type_) value_ = static_cast<KeyBuckets*>(redis::ModuleTypeGetValue(key_));
+  if (value_ && !reads_only_) value_->ForgetLook();
 }
 
 OpenKey::OpenKey(OpenKey&& other) noexcept
@@ -151,6 +169,7 @@ OpenKey::OpenKey(OpenKey&& other) noexcept
       key_(std::exchange(other.key_, nullptr)),
       reads_only_(other.reads_only_),
       value_(other.value_),
+      looked_at_(other.looked_at_),
       copy_(std::move(other.copy_)),
       other_type_(other.other_type_),
       changed_(std::exchange(other.changed_, false)) {}
@@ -203,16 +222,32 @@ bool OpenKey::NamesGonePolicy(const Hold& hold) const {
 
 void OpenKey::SettleDue(Instant now) {
   if (!IsAnythingDue(now)) return;
-  if (reads_only_) {
+  const bool names_gone = value_->holds_checked_at() != module_.policies.version();
+  if (reads_only_ && names_gone) {
     copy_.reset(CopyValue(*value_));
     value_ = copy_.get();
   }
-  if (value_->holds_checked_at() != module_.policies.version()) {
+  if (names_gone) {
     module_.keeper.ForgetIf(*this, [&](const Hold& hold) { return NamesGonePolicy(hold); });
     value_->set_holds_checked_at(module_.policies.version());
   }
+  if (reads_only_) return Look(now);
   module_.keeper.SettleDue(*this, now);
-  if (reads_only_) changed_ = false;
+}
+
+std::size_t OpenKey::CountDue(Instant now, std::size_t most) {
+  const bool is_found = reads_only_ && value_ && value_->FindLook(now, module_.policies.version());
+  return is_found ? 0 : HoldKeeper::CountDue(stored_key(), now, most);
+}
+
+// Finds the buckets as they are when the holds that are due are settled.
+void OpenKey::Look(Instant now) {
+  looked_at_ = value_;
+  const std::uint64_t version = module_.policies.version();
+  KeyBuckets* const found = looked_at_->FindLook(now, version);
+  value_ = found ? found : &looked_at_->MakeLook(now, version);
+  if (!found) module_.keeper.SettleInCopy(stored_key(), now);
+  changed_ = false;
 }
 
 void OpenKey::Sweep(Instant now) {

@@ -7,8 +7,8 @@
 //     key.Keep(id, bucket);
 //     key.Commit(now);                // before it closes
 //
-// A key that is opened to read is never changed, on a primary or on a replica: what is due is then
-// settled in a copy of the value, which lives as long as the OpenKey.
+// A key that is opened to read is never changed, on a primary or on a replica: the buckets are then
+// those of a copy, which the value keeps for further looks until it changes or more is due.
 #pragma once
 
 #include <cstddef>
@@ -57,6 +57,9 @@ class OpenKey final : public HoldStore {
   // policies. A look that comes later finds the state as of `now`.
   void SettleDue(Instant now);
 
+  // The limits of the holds that SettleDue would settle, but not many more than `most`.
+  [[nodiscard]] std::size_t CountDue(Instant now, std::size_t most);
+
   // For the sweeper (hold_sweeper.h): when it looks at the key; Instant{} if it does not. Sweep
   // settles what is due, commits it, and notes when the next is.
   [[nodiscard]] Instant sweep_at() const noexcept {
@@ -76,10 +79,13 @@ class OpenKey final : public HoldStore {
 
   // --- HoldStore ---
   [[nodiscard]] StoredKey stored_key() noexcept { return {this, KeyBuckets::kKey}; }
-  [[nodiscard]] HoldTable* holds() override { return value_ ? value_->holds() : nullptr; }
+  // For a look, those that are due included.
+  [[nodiscard]] HoldTable* holds() override {
+    const KeyBuckets* const value = looked_at_ ? looked_at_ : value_;
+    return value ? value->holds() : nullptr;
+  }
   [[nodiscard]] HoldTable& MakeHolds() override;
   void HoldsChanged() override { changed_ = true; }
-  [[nodiscard]] bool is_copy() const noexcept override { return copy_ != nullptr; }
   [[nodiscard]] std::optional<Bucket> FindBucket(const SlotKey& slot) override;
   void StoreBucket(const SlotKey& slot, const Limit& /*limit*/, Bucket bucket,
                    Instant /*now*/) override {
@@ -103,6 +109,7 @@ class OpenKey final : public HoldStore {
   [[nodiscard]] bool NamesGonePolicy(const Hold& hold) const;
   redis::Millis ForgetFull(Instant now);
   void Settle(redis::Millis expiry, Instant now);
+  void Look(Instant now);
   void NoteForSweeper(Instant now);
 
   Module& module_;
@@ -110,7 +117,8 @@ class OpenKey final : public HoldStore {
   redis::String* name_;
   redis::Key* key_;
   const bool reads_only_;
-  KeyBuckets* value_ = nullptr;  // or `copy_`
+  KeyBuckets* value_ = nullptr;      // or a copy
+  KeyBuckets* looked_at_ = nullptr;  // the value itself, if value_ is the copy of a look
   struct DeleteCopy {
     void operator()(KeyBuckets* copy) const { DeleteValue(copy); }
   };

@@ -180,13 +180,20 @@ RL.COMMIT team:7 100k/m,cost=812 HOLD req-81
   back, except to held limits.
 - **Held limits** are for RL.RESERVE, and for RL.TAKE with HOLD; RL.PEEK, RL.RESET and RL.INSPECT
   know them, and other commands answer `a held limit needs RL.RESERVE`, also for a policy or an
-  override that has one. The `retry_after_ms` of their denial is the time until the last of the
-  holds expires: slots may be free sooner, or later if a hold is renewed.
+  override that has one. The `retry_after_ms` of their denial is the time until the last of the open
+  holds expires: slots may be free sooner, or later if a hold is renewed. RL.COMMIT takes no cost
+  for them: they get all of the estimate back.
 - RL.RESET, DEL, FLUSHALL and RL.POLICY DEL drop holds with their buckets.
-- There are at most `--max-holds` open holds, one for each key of a request, a tenth of them for a
-  named user, and 65,536 for a key. All holds together, with the settled ones that are remembered,
-  have a quarter of `--max-memory`. Above that the error is `OOM too many holds`, and nothing is
-  charged.
+- There are at most `--max-holds` open holds, one for each key of a request, and 65,536 for a key,
+  where a hold counts as often as it has limits. All holds together, with the settled ones that are
+  remembered, have 256 bytes for each of `--max-holds`, which is enough for three limits, and a
+  quarter of `--max-memory`; a hold of 64 limits takes 2,700 bytes. A named user may have a tenth of
+  both, the number and the memory. Above that the error is `OOM too many holds`, and nothing is
+  charged. Settled ones give way first: of a key those with 65,536 limits are remembered, and what
+  remembers them has three quarters of the memory.
+- If holds of several keys with more than 65,536 limits together have expired at the same moment, a
+  request about all of these keys is refused with `too many holds of these keys have expired at
+  once: try again`; the next one finds fewer.
 
 ## How replies are printed here
 

@@ -189,9 +189,11 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .fallback = "1000000",
      .min = 0,
      .max = 100'000'000,
-     .summary = "The maximum number of open holds (RL.RESERVE), one for each key of a request. A "
-                "named user may have a tenth of them. Each takes 150 to 240 bytes for one to three "
-                "limits, and keeps them for up to a minute after it is settled."},
+     .summary =
+         "The maximum number of open holds (RL.RESERVE), one for each key of a request. Each "
+         "takes 150 to 240 bytes for one to three limits, 2,700 for 64, and keeps them for "
+         "up to a minute after it is settled. All may take 256 bytes for each of the "
+         "maximum, and a named user a tenth of the number and of the memory."},
     {.name = "max-memory",
      .field = &Options::max_memory,
      .fallback = "0",

@@ -31,7 +31,7 @@ void Dbsize(Call& call) {
 void Del(Call& call) {
   const Instant now = call.services().explicit_time.View(call.now);
   call.Charge(call.arguments().size());
-  if (!call.MayLookAt(call.arguments())) return;
+  if (!call.MayLookAt(call.arguments(), KeyWork::kForget)) return;
   call.MarkDirty();
   const Limiter::Isolation isolation(call.services().limiter, call.arguments());
   std::int64_t forgotten = 0;

@@ -97,7 +97,12 @@ class LimitHost {
   bool RefusedUnsaved(const Request& request, Instant at) {
     return call_.RefusedUnsaved(request, at);
   }
-  bool MayLookAt(std::span<const std::string_view> keys) { return call_.MayLookAt(keys); }
+  bool MayLookAt(std::span<const std::string_view> keys, KeyWork work) {
+    return call_.MayLookAt(keys, work);
+  }
+  absl::Status SettleAhead(std::span<const KeyHash> keys, Instant at) {
+    return shared().limiter.SettleAhead(keys, at);
+  }
   void MarkDirty() { call_.MarkDirty(); }
   void Charge(std::size_t units) { call_.Charge(units); }
 
@@ -140,11 +145,13 @@ class LimitHost {
 
   // Changes a policy, after the holds that have expired were settled by the numbers of before.
   auto Isolated(auto change) {
+    shared().limiter.SettleExpired(now());  // most of them, before all others have to wait
     const Limiter::Isolation isolation(shared().limiter);
     shared().limiter.SettleExpired(now());
     return change();
   }
   auto Isolated(std::span<const std::string_view> keys, auto change) {
+    shared().limiter.SettleExpired(keys, now());
     const Limiter::Isolation isolation(shared().limiter, keys);
     shared().limiter.SettleExpired(keys, now());
     return change();

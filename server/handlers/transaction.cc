@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -23,18 +24,33 @@ constexpr std::size_t kRepliesBytesMax = 4 * 1024 * 1024;
 constexpr std::string_view kTooLong =
     "ERR executed, but the replies of this EXEC are too long to include this one";
 
-// Locks the keys of the queued commands and the watched keys against other requests.
-Limiter::Isolation Isolate(Limiter& limiter, const Transaction& transaction,
-                           const std::vector<Transaction::Words>& requests) {
-  const auto& queued = transaction.queued();
-  const bool about_all =
-      std::ranges::any_of(queued, [](const CommandSpec* spec) { return spec->Is(kWholeTable); });
-  if (about_all) return Limiter::Isolation(limiter);
+// The keys of the queued commands.
+std::vector<std::string_view> KeysOf(const Transaction& transaction,
+                                     const std::vector<Transaction::Words>& requests) {
   std::vector<std::string_view> keys;
-  for (std::size_t i = 0; i < queued.size(); ++i) {
-    const auto named = KeysIn(*queued[i], requests[i]);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const auto named = KeysIn(*transaction.queued()[i], requests[i]);
     keys.insert(keys.end(), named.begin(), named.end());
   }
+  return keys;
+}
+
+// Settles the holds of all keys that are due: while the transaction runs, others wait for it.
+absl::Status SettleAhead(Limiter& limiter, const Transaction& transaction,
+                         std::span<const std::string_view> keys, Instant now) {
+  if (limiter.open_holds() == 0) return absl::OkStatus();
+  std::vector<KeyHash> hashes;
+  for (const std::string_view key : keys) hashes.push_back(limiter.Hash(key));
+  for (const Limiter::Watched& one : transaction.watched()) hashes.push_back(one.key);
+  return limiter.SettleAhead(hashes, now);
+}
+
+// Locks these keys and the watched keys against other requests.
+Limiter::Isolation Isolate(Limiter& limiter, const Transaction& transaction,
+                           std::vector<std::string_view> keys) {
+  const bool about_all = std::ranges::any_of(
+      transaction.queued(), [](const CommandSpec* spec) { return spec->Is(kWholeTable); });
+  if (about_all) return Limiter::Isolation(limiter);
   // A change of a policy locks all keys, so a lock on any one key keeps it out.
   if (keys.empty()) keys.emplace_back();
   return {limiter, keys, transaction.watched()};
@@ -100,9 +116,13 @@ void Exec(Call& call) {
   const std::vector<Transaction::Words> requests = transaction.WordsOfAll();
   Limiter& limiter = call.services().limiter;
   limiter.MakeRoomForLimits();
+  std::vector<std::string_view> keys = KeysOf(transaction, requests);
+  const Instant view = call.services().explicit_time.View(call.now);
+  const absl::Status ahead = SettleAhead(limiter, transaction, keys, view);
+  if (!ahead.ok()) return call.Fail(ahead);
+  call.session.ChargeVisits();
   {
-    const Limiter::Isolation isolation = Isolate(limiter, transaction, requests);
-    const Instant view = call.services().explicit_time.View(call.now);
+    const Limiter::Isolation isolation = Isolate(limiter, transaction, std::move(keys));
     const bool unchanged = std::ranges::all_of(
         transaction.watched(),
         [&](const Limiter::Watched& watched) { return limiter.IsUnchanged(watched, view); });

@@ -20,13 +20,17 @@ std::span<const std::string_view> Call::arguments() const {
   return words.subspan(IsSubcommand(spec) ? 2 : 1);
 }
 
-bool Call::MayLookAt(std::span<const std::string_view> names) {
+bool Call::MayLookAt(std::span<const std::string_view> names, KeyWork work) {
   if (names.size() == 1 && !queued) return true;
+  const Instant view = services().explicit_time.View(now);
   std::uint64_t slots = session.slots_visited();
-  for (const std::string_view name : names) slots += services().limiter.CountSlots(name);
+  for (const std::string_view name : names) {
+    slots += services().limiter.CountVisits(name, view, work);
+  }
   if (slots <= kSlotsPerCommand) return true;
-  Fail(absl::StrCat("too many keys at once: ", slots, " buckets would be visited, at most ",
-                    kSlotsPerCommand, " may be"));
+  Fail(absl::StrCat("too many keys at once: ", slots,
+                    " buckets and limits of holds would be visited, at most ", kSlotsPerCommand,
+                    " may be"));
   return false;
 }
 

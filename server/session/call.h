@@ -36,10 +36,11 @@ struct Call {
   [[nodiscard]] std::span<const std::string_view> arguments() const;
   // Adds units of work (kWorkPerTurn) to the one of every command, so that the turn ends sooner.
   void Charge(std::size_t units) const { session.Charge(units); }
-  // Returns whether the buckets of these keys may be looked for; if not, answers an error. The
-  // look-up visits whole partitions, and a command with several keys, or in a transaction, must not
-  // visit more than kSlotsPerCommand slots.
-  [[nodiscard]] bool MayLookAt(std::span<const std::string_view> names);
+  // Returns whether the buckets and holds of these keys may be looked for; if not, answers an
+  // error. The look-up visits whole partitions, and a command with several keys, or in a
+  // transaction, must not make more than kSlotsPerCommand visits.
+  [[nodiscard]] bool MayLookAt(std::span<const std::string_view> names,
+                               KeyWork work = KeyWork::kLook);
   // Says that the command may have changed the state on disk. With --durability always its reply
   // waits for a save, with --ack-replicas for replicas.
   void MarkDirty() const { session.DelayReplyOfChange(); }

@@ -127,6 +127,7 @@ absl::Status Services::ReloadPolicies() {
 }
 
 absl::Status Services::ReplacePolicyFile(const PolicyFile& file) {
+  limiter.SettleExpired(clock.Now());  // most of them, before all others have to wait
   const auto retired = [&] {
     const Limiter::Isolation isolation(limiter);
     limiter.SettleExpired(clock.Now());

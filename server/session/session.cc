@@ -265,7 +265,7 @@ void Session::BeginCommand() noexcept {
 // A reply that depends on the expiry of a hold waits until that is on disk: a restart, whose clock
 // may be earlier, must not find the hold open again.
 void Session::EndCommand() noexcept {
-  Charge(slots_visited() / kSlotsPerUnit);
+  ChargeVisits();
   if (Limiter::HoldsFoundExpired() != expired_before_command_) DelayReplyUntilSaved();
 }
 

@@ -138,6 +138,11 @@ class Session final : public ClientSession {
   void HandOver(SyncHandOver to) { hand_over_ = std::move(to); }
   // Adds to the work of the present turn.
   void Charge(std::size_t units) noexcept { work_ += units; }
+  // Charges the present command for the slots that it has visited so far, and counts from 0 again.
+  void ChargeVisits() noexcept {
+    Charge(slots_visited() / kSlotsPerUnit);
+    slots_before_command_ = Limiter::SlotsVisited();
+  }
   // The number of slots that the present command, or transaction, has visited.
   [[nodiscard]] std::uint64_t slots_visited() const noexcept {
     return Limiter::SlotsVisited() - slots_before_command_;

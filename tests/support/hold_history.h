@@ -210,6 +210,19 @@ class HoldHistory {
     return out;
   }
 
+  // The time until the last of the holds that have tokens of the held limit ends.
+  [[nodiscard]] Nanos UntilEnd(std::size_t key) const {
+    Nanos until{0};
+    for (const auto& [name, hold] : holds_) {
+      const bool is_out = name.first == key && !hold.is_settled &&
+                          std::ranges::any_of(hold.parts, [&](const Part& part) {
+                            return IsHeld(part.limit) && part.cost > 0;
+                          });
+      if (is_out) until = std::max(until, hold.expiry - now_);
+    }
+    return until;
+  }
+
   // One to three buckets, each once.
   std::vector<Ask> AnyAsks(bool with_held) {
     std::vector<Ask> asks;
@@ -416,6 +429,7 @@ class HoldHistory {
         RC_ASSERT(got.reset_after >= truth.reset_after);
       }
       RC_ASSERT(verdict.decisions.back().remaining == kHeldCount - Out(key));
+      RC_ASSERT(verdict.decisions.back().reset_after == UntilEnd(key));
     }
     RC_ASSERT(open == limiter_->open_holds());
   }

@@ -23,6 +23,7 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 constexpr std::string_view kNoHold = "0 0 0 0 0";
 
@@ -131,6 +132,65 @@ TEST_F(HoldCommandsTest, CancelGivesAllBack) {
   EXPECT_EQ(Show("RL.CANCEL k HOLD a"), "1 10 0 0 0");
   EXPECT_EQ(Show("RL.PEEK k 5,held COST 5"), "1 0 0 0 0");
   EXPECT_EQ(Show("EXISTS k"), Host::IsModule() ? "1" : "0") << "in Redis, a mark is in the key";
+}
+
+// What the key's override says in between does not matter, nor what the policy does.
+TEST_F(HoldCommandsTest, SettlesByThePolicyWhereTheKeyHasNoSuchLimit) {
+  EXPECT_EQ(Show("RL.POLICY SET p 100/30d"), "OK");
+  EXPECT_EQ(Show("RL.RESERVE k @p COST 10 HOLD a TTL 100000"), "1 90 0 259200000 0");
+  EXPECT_EQ(Show("RL.RESERVE l @p COST 90 HOLD a TTL 100000"), "1 10 0 2332800000 0");
+  for (const char* const key : {"k", "l"}) {
+    EXPECT_EQ(Show("RL.POLICY OVERRIDE p " + std::string(key) + " unlimited"), "OK");
+  }
+  EXPECT_EQ(Show("RL.COMMIT k COST 50 HOLD a"), "1 0 0 0 0") << "no limit of the key has numbers";
+  EXPECT_EQ(Show("RL.COMMIT l COST 1 HOLD a"), "1 0 0 0 0");
+  for (const char* const key : {"k", "l"}) Show("RL.POLICY UNOVERRIDE p " + std::string(key));
+  EXPECT_EQ(Show("RL.PEEK k @p COST 0"), "1 50 0 1296000000 0");
+  EXPECT_EQ(Show("RL.PEEK l @p COST 0"), "1 99 0 25920000 0");
+}
+
+TEST_F(HoldCommandsTest, SettlesByTheReservationWhereThePolicyHasNoSuchLimit) {
+  EXPECT_EQ(Show("RL.POLICY SET p 100/30d 50/30d"), "OK");
+  for (const char* const id : {"committed", "cancelled", "expired"}) {
+    EXPECT_EQ(Show("RL.RESERVE " + std::string(id) + " @p COST 10 HOLD a TTL 100000"),
+              "1 40 0 518400000 1");
+  }
+  EXPECT_EQ(Show("RL.POLICY SET p 100/30d"), "OK");
+  EXPECT_EQ(Show("RL.COMMIT committed COST 1 HOLD a"), "1 99 0 25920000 0");
+  EXPECT_EQ(Show("RL.CANCEL cancelled HOLD a"), "1 100 0 0 0");
+  Advance(seconds{100});
+  EXPECT_EQ(Show("RL.PEEK expired @p COST 0"), "1 100 0 0 0");
+  EXPECT_EQ(Show("RL.POLICY SET p 100/30d 50/30d"), "OK");
+  EXPECT_EQ(Show("RL.PEEK committed @p COST 0"), "1 49 0 51740000 1");
+  EXPECT_EQ(Show("RL.PEEK cancelled @p COST 0"), "1 50 0 0 1");
+  EXPECT_EQ(Show("RL.PEEK expired @p COST 0"), "1 50 0 0 1");
+}
+
+TEST_F(HoldCommandsTest, AHeldLimitTellsTheEndOfItsLastOpenHold) {
+  EXPECT_EQ(Show("RL.RESERVE k 2,held HOLD long TTL 1000000"), "1 1 0 1000000 0");
+  EXPECT_EQ(Show("RL.RESERVE k 2,held HOLD short TTL 100000"), "1 0 0 1000000 0");
+  EXPECT_EQ(Show("RL.CANCEL k HOLD long"), "1 1 0 100000 0");
+  EXPECT_EQ(Show("RL.PEEK k 2,held COST 2"), "0 1 100000 100000 0");
+  EXPECT_EQ(Show("RL.RESERVE k 2,held HOLD short TTL 5000"), "1 1 0 5000 0") << "renewed for less";
+  EXPECT_EQ(Show("RL.PEEK k 2,held COST 2"), "0 1 5000 5000 0");
+}
+
+// What a request settles is bounded, however many keys it names.
+TEST_F(HoldCommandsTest, TooManyHoldsOfSeveralKeysThatExpiredAtOnceAreSettledInSteps) {
+  std::string limits;
+  for (int i = 1; i <= 64; ++i) limits += " " + std::to_string(100'000 + i) + "/s";
+  for (int i = 0; i < 520; ++i) {
+    for (const char* const key : {"a", "b", "c", "d"}) {
+      const std::string id = " HOLD " + std::to_string(i) + " TTL 1000";
+      ASSERT_THAT(Show("RL.RESERVE " + std::string(key) + limits + id), StartsWith("1 "));
+    }
+  }
+  Advance(seconds{1});
+  const std::string error = "ERR too many holds of these keys have expired at once: try again";
+  EXPECT_EQ(Show("RL.PEEK a 5/h AND b 5/h"), error);
+  EXPECT_EQ(Show("RL.PEEK a 5/h AND b 5/h"), "1 4 0 720000 0");
+  EXPECT_EQ(Show("RL.COMMIT c AND d HOLD 1"), error);
+  EXPECT_EQ(Show("RL.COMMIT c AND d HOLD 1"), kNoHold);
 }
 
 TEST_F(HoldCommandsTest, UnknownHoldChangesNothing) {

@@ -8,6 +8,7 @@
 
 #include "gtest/gtest.h"
 
+#include "core/table/hold_counts.h"
 #include "core/table/table_bound.h"
 #include "tests/core/limiter/hold_fixture.h"
 
@@ -68,6 +69,84 @@ TEST_F(BoundedHoldMemoryTest, HoldsTakeAQuarterOfTheMemory) {
   EXPECT_EQ(ReserveMany("again"), "too many holds") << "the mark takes as much";
   limiter_->set_memory_max(0);
   EXPECT_EQ(ReserveMany("again"), "");
+}
+
+class UsersHoldMemoryTest : public HoldMemoryTest {
+ protected:
+  UsersHoldMemoryTest()
+      : HoldMemoryTest({.time_is_ordered = false, .memory_max = 4 * TableBound::kBytesMin}) {}
+
+  std::size_t HoldsUntilRefused(Limiter& limiter, Introducer user) {
+    for (std::size_t i = 0;; ++i) {
+      const std::string id = std::to_string(next_id_++);
+      Request request;
+      for (const Limit& limit : limits_) {
+        request.push_back({.key = id, .limit = &limit, .hint = nullptr, .hash = limiter.Hash(id)});
+      }
+      const auto held =
+          limiter.DecideAndHold(request, {.id = id, .ttl = hours{1}, .user = user}, now_);
+      if (!held.ok()) return i;
+    }
+  }
+
+  int next_id_ = 0;
+  const std::vector<Limit> limits_ = [] {
+    std::vector<Limit> limits;
+    for (std::size_t i = 1; i <= kChecksMax; ++i) limits.push_back(HeldLimit(100 + i));
+    return limits;
+  }();
+};
+
+TEST_F(UsersHoldMemoryTest, NamedUserHasATenthOfTheMemory) {
+  constexpr std::size_t kEach = 64 * sizeof(HoldPart) + 128;
+  const Introducer ann = IntroducerNamed("ann");
+  const std::size_t tenth = TableBound::HoldBytesMax(4 * TableBound::kBytesMin) / 10;
+  EXPECT_NEAR(static_cast<double>(HoldsUntilRefused(*limiter_, ann)),
+              static_cast<double>(tenth / kEach), 20.0);
+  EXPECT_GT(HoldsUntilRefused(*limiter_, IntroducerNamed("bob")), tenth / kEach / 2);
+  limiter_->set_memory_max(2 * TableBound::kBytesMin);
+  EXPECT_EQ(HoldsUntilRefused(*limiter_, IntroducerNamed("ann")), 0U);
+  limiter_->set_memory_max(8 * TableBound::kBytesMin);
+  EXPECT_GT(HoldsUntilRefused(*limiter_, ann), 0U);
+}
+
+// The bounds on number and memory have the same unit, so that a number alone bounds both.
+TEST(HoldCountsTest, TheMillionIsABoundOfMemory) {
+  HoldCounts counts(1'000'000);
+  EXPECT_EQ(counts.bytes_max(), 256'000'000U);
+  counts.AddBytes(kSoleIntroducer, 256'000'000);
+  EXPECT_FALSE(counts.TryAdd(kSoleIntroducer, 1));
+  counts.RemoveBytes(kSoleIntroducer, 1);
+  EXPECT_TRUE(counts.TryAdd(kSoleIntroducer, 1));
+  counts.set_bytes_max(1'000'000'000'000);
+  EXPECT_EQ(counts.bytes_max(), 256'000'000U);
+  counts.set_bytes_max(100);
+  EXPECT_EQ(counts.bytes_max(), 100U);
+}
+
+// Restored holds count for no user, but among those of all, in both units.
+TEST(HoldCountsTest, RestoredHoldsTakeTheirPlaceAmongAll) {
+  HoldCounts counts(100);
+  for (int i = 0; i < 95; ++i) counts.AddRestored();
+  const Introducer ann = IntroducerNamed("ann");
+  EXPECT_TRUE(counts.TryAdd(ann, 5));
+  EXPECT_FALSE(counts.TryAdd(ann, 1));
+  counts.Remove(ann, 5);
+  counts.AddBytes(kNoIntroducer, counts.bytes_max());
+  EXPECT_FALSE(counts.TryAdd(ann, 1));
+  counts.RemoveBytes(kNoIntroducer, counts.bytes_max());
+  EXPECT_TRUE(counts.TryAdd(ann, 1));
+}
+
+// Marks of a named user give way before his open holds are refused.
+TEST(HoldCountsTest, MarksLeaveAQuarterToOpenHolds) {
+  HoldCounts counts(1'000'000);
+  const Introducer ann = IntroducerNamed("ann");
+  EXPECT_TRUE(counts.HaveRoomForMark(ann));
+  counts.AddBytes(ann, counts.bytes_max() / 40 * 3);
+  EXPECT_FALSE(counts.HaveRoomForMark(ann));
+  EXPECT_TRUE(counts.HaveRoomForMark(IntroducerNamed("bob")));
+  EXPECT_TRUE(counts.TryAdd(ann, 1));
 }
 
 }  // namespace

@@ -129,7 +129,7 @@ TEST_F(KeyBoundTest, ALookVisitsNoMoreThanThereAreLimits) {
   const std::uint64_t before = Limiter::SlotsVisited();
   EXPECT_GT(limiter_->ResetAfter("7", now_), Nanos{0});
   EXPECT_EQ(Limiter::SlotsVisited() - before, 2U);
-  EXPECT_EQ(limiter_->CountSlots("7"), 2U);
+  EXPECT_EQ(limiter_->CountVisits("7", now_), 2U);
   EXPECT_EQ(limiter_->Inspect("7", now_).size(), 2U);
   EXPECT_EQ(Limiter::SlotsVisited() - before, 2U + 2U + 2 * 8U) << "a copied bucket counts as 8";
 }
@@ -139,9 +139,9 @@ TEST_F(KeyBoundTest, ALookVisitsNoMoreThanItsPartitionHas) {
   ASSERT_TRUE(IsAdmitted("other", {0}));
   const std::uint64_t before = Limiter::SlotsVisited();
   EXPECT_GT(limiter_->ResetAfter("other", now_), Nanos{0});
-  EXPECT_EQ(Limiter::SlotsVisited() - before, limiter_->CountSlots("other"));
-  EXPECT_LE(limiter_->CountSlots("other"), 2U);
-  EXPECT_EQ(limiter_->CountSlots("k"), kKeyBucketsMax);
+  EXPECT_EQ(Limiter::SlotsVisited() - before, limiter_->CountVisits("other", now_));
+  EXPECT_LE(limiter_->CountVisits("other", now_), 2U);
+  EXPECT_EQ(limiter_->CountVisits("k", now_), kKeyBucketsMax);
 }
 
 // A flood of refused requests must not cost a scan each.

@@ -53,7 +53,8 @@ TEST_F(SweeperTest, ALapVisitsEveryPartitionOnce) {
 
 // Many holds that expire at once stop no request for long: a lap leaves some, and the next is soon.
 TEST_F(SweeperTest, SettlesTheHoldsOfAPartitionInSeveralLaps) {
-  constexpr std::size_t kPerLap = Sweeper::kVisitsPerHold / Limiter::kSlotsPerSettled;
+  constexpr std::size_t kPerLap =
+      Sweeper::kVisitsPerHold / Limiter::kSlotsPerSettled + Sweeper::kMoreDue * Sweeper::kDueAtOnce;
   for (std::size_t i = 0; i < 2 * kPerLap + 1; ++i) {
     const Request request = {
         {.key = "k", .limit = &limit_, .cost = 0, .hash = limiter_->Hash("k")}};

@@ -142,6 +142,28 @@ TEST(HeldStateTest, BucketsOfHeldLimitsAreCountedFromTheOpenHolds) {
   EXPECT_EQ(*bucket, AddHeld(AddHeld({}, 2, later), 1, soon));
 }
 
+// A replica that is told of a cancel, or of a shorter renewal, knows the end of the last one, too.
+TEST(HeldStateTest, AHeldLimitEndsWithItsLastOpenHoldOnAReplica) {
+  HeldNode node;
+  HeldNode replica(2);
+  const LimitId held = node.Intern(LimitOf("5,held"));
+  const LimitId there = replica.Intern(LimitOf("5,held"));
+  const auto at = [](int seconds) { return Instant{std::chrono::seconds{seconds}}; };
+  const auto told = [&] {
+    EXPECT_TRUE(replica.Read(node.TakeChange()));
+    const Bucket* const bucket = replica.value().Find(there);
+    return bucket ? *bucket : Bucket{};
+  };
+  node.Open("long", {.expiry = at(9), .order = 1, .parts = {{.cost = 2, .limit = held}}});
+  node.Open("short", {.expiry = at(5), .order = 2, .parts = {{.cost = 1, .limit = held}}});
+  EXPECT_EQ(told(), AddHeld({}, 3, at(9)));
+  HoldTable& holds = node.holds();
+  holds.Renew(*holds.FindOpen(KeyBuckets::kKey, "short"), at(4));
+  EXPECT_EQ(told(), AddHeld({}, 3, at(9)));
+  node.module().keeper.ForgetOpen(holds, *holds.FindOpen(KeyBuckets::kKey, "long"));
+  EXPECT_EQ(told(), AddHeld({}, 1, at(4)));
+}
+
 // The holds of deleted policies are left out, as RL.POLICY DEL drops them.
 TEST(HeldStateTest, HoldsOfUnknownPoliciesAreLeftOut) {
   HeldNode node;

@@ -123,5 +123,29 @@ TEST(KeyBucketsTest, HoldsAreCopiedAndCounted) {
   EXPECT_EQ(home.registry.Idle(kLimits).size(), 1U);
 }
 
+// A look is a copy of the buckets, which is good until another hold is due or the value changes.
+TEST(KeyBucketsTest, KeepsALookUntilMoreIsDue) {
+  Home home;
+  const LimitId limit = Intern(home.registry, 0);
+  const auto at = [](int seconds) { return Instant{std::chrono::seconds{seconds}}; };
+  KeyBuckets buckets(home.shared);
+  EXPECT_EQ(buckets.FindLook(at(1), 0), nullptr) << "without holds";
+  buckets.Keep(limit, {.low = 1});
+  for (const int end : {5, 9}) {
+    home.keeper.Restore(buckets.MakeHolds(), KeyBuckets::kKey, std::to_string(end),
+                        {.expiry = at(end), .parts = {{.cost = 1, .limit = limit}}});
+  }
+  EXPECT_EQ(buckets.FindLook(at(6), 0), nullptr);
+  KeyBuckets& look = buckets.MakeLook(at(6), 0);
+  look.Keep(limit, {.low = 2});
+  EXPECT_EQ(*buckets.Find(limit), (Bucket{.low = 1}));
+  EXPECT_EQ(buckets.FindLook(at(6), 0), &look);
+  EXPECT_EQ(buckets.FindLook(at(9) - Nanos{1}, 0), &look);
+  for (const int other : {5, 9}) EXPECT_EQ(buckets.FindLook(at(other), 0), nullptr) << other;
+  EXPECT_EQ(buckets.FindLook(at(6), 1), nullptr) << "other policies";
+  buckets.ForgetLook();
+  EXPECT_EQ(buckets.FindLook(at(6), 0), nullptr);
+}
+
 }  // namespace
 }  // namespace weir

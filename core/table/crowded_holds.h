@@ -1,0 +1,64 @@
+// An index of the open holds of a key that has many: by expiry, and for each held limit the tokens
+// that are out and the end of the last.
+//
+// The holds of other keys are few, so a walk past all of them is as good (HoldTable). Memory: about
+// 24 bytes a hold, and as many for each part of a held limit. Not thread-safe. Cost: O(log n), if
+// nothing else is said.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "absl/container/flat_hash_map.h"
+
+#include "core/table/hold_set.h"
+
+namespace weir {
+
+// What the open holds of a key have taken from a held limit.
+struct HeldTokens {
+  std::uint64_t tokens = 0;
+  Instant end{};  // the latest expiry of these holds; Instant{} if there are none
+
+  friend bool operator==(const HeldTokens&, const HeldTokens&) = default;
+};
+
+class CrowdedHolds {
+ public:
+  // Add and remove a hold with its present expiry.
+  void Add(Hold& hold);
+  void Remove(Hold& hold);
+  // Cost: the holds that expire between the first and the last of these, and their parts.
+  void RemoveMany(std::span<const HoldExpiry> sorted);
+
+  [[nodiscard]] HeldTokens Held(LimitId limit) const;
+  // Calls visit(Hold&) for the holds that expire at `time` or before, in the order of HoldExpiry,
+  // until it returns false.
+  template <typename Visit>
+  void ForEachExpired(Instant time, Visit visit) const {
+    for (const HoldExpiry& entry : by_expiry_) {
+      if (entry.time > time || !visit(*entry.hold)) return;
+    }
+  }
+  // The first expiry after `time`; Instant::max() if there is none.
+  [[nodiscard]] Instant NextExpiry(Instant time) const;
+  [[nodiscard]] std::size_t size() const noexcept { return by_expiry_.size(); }
+  // The sum of Hold::weight().
+  [[nodiscard]] std::size_t weight() const noexcept { return weight_; }
+
+ private:
+  struct OfLimit {
+    std::uint64_t tokens = 0;
+    absl::btree_map<Instant, std::uint64_t> ending;  // tokens by the expiries of their holds
+  };
+  void RemoveParts(const Hold& hold);
+
+  HoldsByExpiry by_expiry_;
+  absl::flat_hash_map<LimitId, OfLimit> held_;
+  std::size_t weight_ = 0;
+};
+
+}  // namespace weir
