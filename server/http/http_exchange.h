@@ -90,7 +90,8 @@ class HttpExchange {
   // and returns.
   [[nodiscard]] bool IsHeldBack(const ReadAhead::Command& command);
   [[nodiscard]] bool IsHeldBack(std::span<const std::string_view> words) {
-    return IsHeldBack(ReadAhead::Alone(words));
+    const bool was_paused = services().pause.until() != HostInstant{};
+    return was_paused && IsHeldBack(ReadAhead::Alone(words));
   }
   // Returns true if the turn has had its work: likewise. Not before the handler has made progress
   // that `rest` keeps.
