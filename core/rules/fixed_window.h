@@ -62,9 +62,11 @@ namespace weir {
 // reset_after are those of the returned bucket; retry_after is exact: the window's end. A cost of 0
 // only looks: it is always admitted, and the bucket is returned unchanged. A cost may be the sum of
 // several checks' costs, saturated at 2^64-1; a cost above the count is always denied. With `keep`
-// the request passes only if that many tokens are left after it: admit iff used + cost + keep <=
-// count; so a cost of 0 may be denied. Requires: a fixed window limit, now in [Instant{},
-// kInstantMax].
+// the request passes only if that many tokens are left after it, so a cost of 0 may be denied:
+//
+//     admit  iff  used + cost + keep <= count
+//
+// Requires: a fixed window limit, now in [Instant{}, kInstantMax].
 [[nodiscard]] Step DecideFixedWindow(const Limit& limit, Bucket bucket, Instant now,
                                      std::uint64_t cost, std::uint64_t keep = 0) noexcept;
 

@@ -60,9 +60,12 @@ namespace weir {
 // An admission whose retry_after is above 0 is such a reservation; its tokens are there after that
 // time.
 //
-// With `keep` a request passes only if that many tokens are left after it: admit iff next + keep *
-// E <= now + capacity + patience. The cost alone is charged, and retry_after is that of cost + keep
-// tokens. So a cost of 0 may be denied; the bucket is returned unchanged all the same.
+// With `keep` a request passes only if that many tokens are left after it:
+//
+//     admit  iff  next + keep * E <= now + capacity + patience
+//
+// The cost alone is charged, and retry_after is that of cost + keep tokens. So a cost of 0 may be
+// denied; the bucket is returned unchanged.
 [[nodiscard]] Step DecideTokenBucket(const Limit& limit, Bucket bucket, Instant now,
                                      std::uint64_t cost, Nanos debt_max, Nanos patience,
                                      std::uint64_t keep) noexcept;

@@ -1,10 +1,10 @@
 // All policies and their overrides as bytes: in RDB files, before the keys.
 //
-//     bytes      = ( [ capacities ] [ bans ] name NUL limits NUL count { length key limits NUL } )
-//     * capacities = 0x00 count { capacity }, if the policy's limits have held more than now bans
-//     = 0x01 count { ban }, if they have banned for longer than now limits     = limit words,
-//     separated by blanks (core/words/policy.h) count, length: u32, big-endian; capacity, ban: u64
-//     of nanoseconds, big-endian
+//     bytes      = { [ capacities ] [ bans ] name NUL limits NUL count { length key limits NUL } }
+//     capacities = 0x00 count { capacity }        if the policy's limits have held more than now
+//     bans       = 0x01 count { ban }             if they have banned for longer than now
+//     limits     = word { blank word }            core/words/policy.h
+//     count, length: u32; capacity, ban: u64 of nanoseconds; big-endian
 //
 // Reading is safe for any bytes.
 #pragma once
