@@ -36,11 +36,18 @@ const InjectedTime& Injected() {
   return time;
 }
 
-std::int64_t MonotonicNanos() {
+std::int64_t SystemNanos(clockid_t clock) {
   timespec time{};
-  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &time);
-  return time.tv_sec * kNanosPerSecond + time.tv_nsec + Injected().skew_ns.load();
+  syscall(SYS_clock_gettime, clock, &time);
+  return time.tv_sec * kNanosPerSecond + time.tv_nsec;
 }
+
+std::int64_t WallNanos() {
+  const std::int64_t injected = Injected().wall_ns.load();
+  return injected != 0 ? injected : SystemNanos(CLOCK_REALTIME);
+}
+
+std::int64_t MonotonicNanos() { return SystemNanos(CLOCK_MONOTONIC) + Injected().skew_ns.load(); }
 
 }  // namespace
 }  // namespace weir
@@ -50,7 +57,7 @@ extern "C" {
 int clock_gettime(clockid_t clock, timespec* time) noexcept {
   std::int64_t nanos = 0;
   if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE) {
-    nanos = weir::Injected().wall_ns.load();
+    nanos = weir::WallNanos();
   } else if (clock == CLOCK_MONOTONIC) {
     nanos = weir::MonotonicNanos();
   } else {
@@ -61,14 +68,14 @@ int clock_gettime(clockid_t clock, timespec* time) noexcept {
 }
 
 int gettimeofday(timeval* time, void* /*zone*/) noexcept {
-  const std::int64_t nanos = weir::Injected().wall_ns.load();
+  const std::int64_t nanos = weir::WallNanos();
   *time = {.tv_sec = nanos / weir::kNanosPerSecond,
            .tv_usec = nanos % weir::kNanosPerSecond / 1000};
   return 0;
 }
 
 time_t time(time_t* copy) noexcept {
-  const time_t seconds = weir::Injected().wall_ns.load() / weir::kNanosPerSecond;
+  const time_t seconds = weir::WallNanos() / weir::kNanosPerSecond;
   if (copy != nullptr) *copy = seconds;
   return seconds;
 }

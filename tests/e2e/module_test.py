@@ -1,12 +1,14 @@
 """weir's module in Debian's redis-server: the module's values survive all that Redis does.
 
 Saved, loaded, rewritten, replicated, copied, expired: the state is the same everywhere, which
-DEBUG DIGEST compares. tests/commands/ and module_conformance_test.py test the decisions.
+DEBUG DIGEST compares (host_state.py). tests/commands/ and module_conformance_test.py test the
+decisions.
 """
 
 import random
 import time
 
+from host_state import CompareStates, State
 from redis_host import main, start_module
 from weir_e2e import DEADLINE, NEVER, Client, Error, ServerTest, encode, scaled
 
@@ -50,7 +52,7 @@ def random_request(generator, keys=50):
     return ["RL.ALLOW", key, *limits, "COST", generator.randrange(3), *other]
 
 
-class ModuleTest(ServerTest):
+class ModuleTest(CompareStates, ServerTest):
     def connect(self, server):
         client = Client(server.port)
         self.addCleanup(client.close)
@@ -59,6 +61,7 @@ class ModuleTest(ServerTest):
     def fill(self, client, requests, seed=1):
         """Random use of every command, in chunks."""
         generator = random.Random(seed)
+        self.used_since = time.monotonic()
         client.call("RL.POLICY", "SET", "free", "5/d", "100/h,fixed")
         client.call("RL.POLICY", "SET", "paid", "20/h,sliding")
         errors = set()
@@ -71,18 +74,7 @@ class ModuleTest(ServerTest):
         missed = {"ERR unknown policy 'paid': RL.POLICY SET makes one"}
         missed |= {f"ERR hold '{name}' is {state}" for name in "abc"
                    for state in ("another request", "settled")}
-        # No key is full, and gone, before the test has compared.
-        for key in client.call("KEYS", "*"):
-            client.call("RL.ALLOW", key, f"9/{NEVER}")
         self.assertLessEqual(errors, missed)
-
-    def digest(self, client):
-        return client.call("DEBUG", "DIGEST")
-
-    def policies(self, client):
-        names = client.call("RL.POLICY", "LIST")
-        return {name: (client.call("RL.POLICY", "GET", name),
-                       client.call("RL.POLICY", "OVERRIDES", name)) for name in names}
 
     def restore_damaged(self, client, dump, use):
         """Damages a dump in many ways; calls use(key) for each that can be restored."""
@@ -106,29 +98,31 @@ class StateTest(ModuleTest):
     def test_a_reload_keeps_everything(self):
         client = self.connect(start_module(self, options=DEBUG))
         self.fill(client, scaled(20_000))
-        before = self.digest(client), self.policies(client), client.call("DBSIZE")
-        self.assertGreater(before[2], 10)
-        self.assertEqual(client.call("DEBUG", "RELOAD"), "OK")
-        after = self.digest(client), self.policies(client), client.call("DBSIZE")
-        self.assertEqual(after, before)
+        with self.at_one_instant(client):
+            before = State(client)
+            self.assertGreater(len(before.keys), 10)
+            self.assertEqual(client.call("DEBUG", "RELOAD"), "OK")
+            self.assert_same_state(before, State(client))
 
     def test_an_append_only_file_keeps_everything(self):
         options = [*DEBUG, "--appendonly", "yes"]
         redis = start_module(self, options=options)
         client = self.connect(redis)
         self.fill(client, scaled(20_000))
-        before = self.digest(client), self.policies(client)
-        client.call("DEBUG", "LOADAOF")
-        self.assertEqual((self.digest(client), self.policies(client)), before)
+        with self.at_one_instant(client):
+            before = State(client)
+            client.call("DEBUG", "LOADAOF")
+            self.assert_same_state(before, State(client))
 
         client.call("BGREWRITEAOF")
         self.await_equal(lambda: self.info(client)["aof_rewrites"], 1)
         self.await_equal(lambda: self.info(client)["aof_rewrite_in_progress"], 0)
         self.fill(client, scaled(1_000), seed=2)
-        before = self.digest(client), self.policies(client)
-        redis.kill()
-        client = self.connect(start_module(self, options=options))
-        self.assertEqual((self.digest(client), self.policies(client)), before)
+        with self.at_one_instant(client):
+            before = State(client)
+            redis.kill()
+            client = self.connect(start_module(self, options=options))
+            self.assert_same_state(before, State(client))
 
     def test_an_append_only_file_of_commands_alone_keeps_the_buckets(self):
         client = self.connect(start_module(
@@ -138,9 +132,10 @@ class StateTest(ModuleTest):
         client.call("BGREWRITEAOF")
         self.await_equal(lambda: self.info(client)["aof_rewrites"], 1)
         self.await_equal(lambda: self.info(client)["aof_rewrite_in_progress"], 0)
-        before = self.digest(client)
-        client.call("DEBUG", "LOADAOF")
-        self.assertEqual(self.digest(client), before)
+        with self.at_one_instant(client):
+            before = State(client)
+            client.call("DEBUG", "LOADAOF")
+            self.assert_same_state(before, State(client))
         self.assertEqual(client.call("RL.ALLOW", "k", f"2/{NEVER}")[:2], [1, 0])
 
     def test_a_replica_has_the_same_state(self):
@@ -151,9 +146,7 @@ class StateTest(ModuleTest):
             self, options=[*DEBUG, "--replicaof", "127.0.0.1", str(primary.port)]))
         self.await_equal(lambda: replica.call("ROLE")[3], b"connected")
         self.fill(client, scaled(100_000), seed=2)
-        self.assertEqual(client.call("WAIT", 1, int(DEADLINE * 1000)), 1)
-        self.assertEqual(self.digest(replica), self.digest(client))
-        self.assertEqual(self.policies(replica), self.policies(client))
+        self.assert_replicated(client, replica, DEADLINE)
         self.assertGreater(client.call("DBSIZE"), 10)
 
         key = f"user:{1}"
@@ -193,8 +186,7 @@ class StateTest(ModuleTest):
         script += "redis.call('RL.WAIT', KEYS[1], ARGV[1], 'COST', '2', 'TIMEOUT', '1000')}"
         replies = client.call("EVAL", script, 1, "k", limit)
         self.assertEqual([reply[:2] for reply in replies], [[1, 1], [0, 1]])
-        self.assertEqual(client.call("WAIT", 1, int(DEADLINE * 1000)), 1)
-        self.assertEqual(self.digest(replica), self.digest(client))
+        self.assert_replicated(client, replica, DEADLINE)
 
     def test_watch_sees_changes_and_no_denials(self):
         client = self.connect(start_module(self))
@@ -414,8 +406,7 @@ class WaitTest(ModuleTest):
         self.assertLessEqual(reply[2], alone)
         self.await_equal(lambda: other.call("PTTL", "k") <= alone, True)
         self.assertEqual(other.call("GET", "l"), b"x")
-        self.assertEqual(other.call("WAIT", 1, int(DEADLINE * 1000)), 1)
-        self.assertEqual(self.digest(replica), self.digest(other))
+        self.assert_replicated(other, replica, DEADLINE)
 
 
 class LeavingTest(ModuleTest):
@@ -470,7 +461,7 @@ class PausedTest(ModuleTest):
         self.assertRegex(client.reply(), "^UNBLOCKED ")
         self.await_equal(lambda: new.call("ROLE")[0], b"master")
         self.await_equal(lambda: other.call("ROLE")[0:4:3], [b"slave", b"connected"])
-        self.assertEqual(self.digest(other), self.digest(new))
+        self.assert_replicated(new, other, DEADLINE)
         self.assertGreater(new.call("PTTL", "k"), 60_000)
 
 
