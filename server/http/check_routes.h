@@ -43,7 +43,7 @@
 #include "server/http/check_template.h"
 #include "server/http/proxied_request.h"
 #include "server/http/rate_limit_fields.h"
-#include "server/session/admitted_checks.h"
+#include "server/state/admitted_checks.h"
 
 namespace weir {
 

@@ -1,7 +1,7 @@
 // Goal: a value is known for a minute and no longer, at least the last 100,000 of them, and of
 // several checks at once one is the first. Method: times that the test chooses; more values than
 // there is room for; threads with the same value.
-#include "server/session/admitted_checks.h"
+#include "server/state/admitted_checks.h"
 
 #include <atomic>
 #include <chrono>

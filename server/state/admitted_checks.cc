@@ -1,4 +1,4 @@
-#include "server/session/admitted_checks.h"
+#include "server/state/admitted_checks.h"
 
 #include <cstring>
 #include <string>
