@@ -43,7 +43,7 @@ YIELD = bytes.fromhex("00000020 13 00 0000")
 def sync_words(term):
     """RL.SYNC of a server that has no history."""
     return (
-        "RL.SYNC", 1, 1, "ID", 40 * "a", "ADDR", "-", 7379, "TERM", term, "KEY", 32 * "0",
+        "RL.SYNC", 2, 2, "ID", 40 * "a", "ADDR", "-", 7379, "TERM", term, "KEY", 32 * "0",
     )  # fmt: skip
 
 
@@ -361,7 +361,7 @@ class DeposedTest(ReplicationTest):
         self.start_replica(primary)
         self.assertEqual(fields(client)["term"], "1")
         refused = self.connect(primary).call(*sync_words(term=9))
-        self.assertIn("this server's term is 1, and yours 9", str(refused))
+        self.assertIn("this server is of another group", str(refused))
         self.assertEqual(fields(client)["deposed"], "0")
         self.assertEqual(client.call("RL.ALLOW", "a", WORDS)[0], 1)
 
