@@ -37,6 +37,8 @@ test('replication shows who follows whom', () => {
     ['Role', 'primary', false], ['Offset', '1,000'], ['Lost by a failover', 'at most 4.0 s'],
     ['Replica 10.0.0.2:7379', '100 B behind, heard 0.5 s ago'],
   ]);
+  primary.replication.loss_bound_ms = null;
+  assert.match(replicationFacts(primary)[2][1], /no replica was in sync yet/);
   primary.replication.replicas = [];
   assert.deepEqual(replicationFacts(primary), []);
   const link = {
@@ -69,6 +71,8 @@ test('what a server is goes before what to ask it', () => {
   });
   Object.assign(link, {up: false, down_ms: 9000});
   assert.match(standing(replica).text, /not heard from its primary for 9\.0 s/);
+  link.data_age_ms = null;
+  assert.match(standing(replica).text, /not in sync yet\. It has not heard/);
   link.complete = false;
   assert.match(standing(replica).text, /first state/);
 });

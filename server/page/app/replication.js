@@ -34,6 +34,6 @@ export function replicationFacts(now) {
   if (link) return rows.concat(linkRows(link));
   const none = 'everything: no replica was in sync yet';
   const bound = lost === null ? none : `at most ${duration(lost)}`;
-  rows.push(['Lost by a failover', bound, lost === null]);
+  rows.push(['Lost by a failover', bound]);
   return rows.concat(replicas.map((one) => replicaRow(one, offset)));
 }

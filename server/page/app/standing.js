@@ -3,7 +3,8 @@ import {duration} from './format.js';
 
 function following(link) {
   if (!link.complete) return 'It receives its first state and knows no bucket yet.';
-  const behind = `It is ${duration(link.data_age_ms)} behind.`;
+  const age = link.data_age_ms;
+  const behind = age === null ? 'It was not in sync yet.' : `It is ${duration(age)} behind.`;
   return link.up ? behind
     : `${behind} It has not heard from its primary for ${duration(link.down_ms)}.`;
 }
