@@ -240,7 +240,7 @@ TEST(HeldStateTest, ChangesTellTheSameState) {
           node.module().keeper.counts().AddRestored();
           const Hold& opened = holds.Open({.key = KeyBuckets::kKey, .request = 7, .expiry = expiry},
                                           id, {&part, 1}, {});
-          node.module().keeper.counts().AddBytes(opened.bytes());
+          node.module().keeper.counts().AddBytes(kNoIntroducer, opened.bytes());
         } else if (mark) {
           node.module().keeper.ForgetMark(holds, *mark);
         } else if (how == 0) {
