@@ -176,8 +176,8 @@ class BucketTable {
     ChangeLog log;
     std::unique_ptr<HoldTable> holds;
   };
-  // Empties the partition and shows its size. Cost: O(1); whoever destroys the result pays for the
-  // content. Requires: this thread holds its lock.
+  // Empties the partition and shows its size. Cost: O(1), but the destruction of the result
+  // costs as much as the content. Requires: this thread holds its lock.
   [[nodiscard]] Discarded Discard(std::size_t index);
 
   // The sizes that the partitions had when they were last shown, summed. Takes no lock: about 10

@@ -43,7 +43,7 @@ class OpenWaits {
   void GiveBackAll();
   void GiveBackKilled();
 
-  // From now on nobody waits, because the server stops: RL.WAIT answers at once.
+  // From now on no client waits, because the server stops: RL.WAIT answers at once.
   void Refuse() noexcept { refuses_.store(true, std::memory_order_relaxed); }
   [[nodiscard]] bool refuses() const noexcept { return refuses_.load(std::memory_order_relaxed); }
 

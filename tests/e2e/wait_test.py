@@ -148,7 +148,7 @@ class WaitTest(ServerTest):
         unblocked = b"-UNBLOCKED the server is shutting down\r\n"
         self.assertEqual(clients[0].rest(), unblocked)
         self.assertEqual(clients[1].rest(), unblocked + b"+PONG\r\n")
-        denied = rb"\*5\r\n:0\r\n:0\r\n:9\d{3}\r\n:9\d{3}\r\n:0\r\n"  # nobody waits any more
+        denied = rb"\*5\r\n:0\r\n:0\r\n:9\d{3}\r\n:9\d{3}\r\n:0\r\n"
         self.assertRegex(clients[2].rest(), b"^" + unblocked + denied + rb"\+PONG\r\n$")
         self.assertEqual(clients[3].rest(), unblocked + b"+OK\r\n")
         self.assertEqual(other.rest(), b"")
