@@ -149,19 +149,19 @@ TEST(HeldStateTest, AHeldLimitEndsWithItsLastOpenHoldOnAReplica) {
   const LimitId held = node.Intern(LimitOf("5,held"));
   const LimitId there = replica.Intern(LimitOf("5,held"));
   const auto at = [](int seconds) { return Instant{std::chrono::seconds{seconds}}; };
-  const auto told = [&] {
-    EXPECT_TRUE(replica.Read(node.TakeChange()));
+  const auto told = [&](const std::string& bytes) {
+    EXPECT_TRUE(replica.Read(bytes));
     const Bucket* const bucket = replica.value().Find(there);
     return bucket ? *bucket : Bucket{};
   };
   node.Open("long", {.expiry = at(9), .order = 1, .parts = {{.cost = 2, .limit = held}}});
   node.Open("short", {.expiry = at(5), .order = 2, .parts = {{.cost = 1, .limit = held}}});
-  EXPECT_EQ(told(), AddHeld({}, 3, at(9)));
+  EXPECT_EQ(told(node.Bytes()), AddHeld({}, 3, at(9)));
   HoldTable& holds = node.holds();
   holds.Renew(*holds.FindOpen(KeyBuckets::kKey, "short"), at(4));
-  EXPECT_EQ(told(), AddHeld({}, 3, at(9)));
+  EXPECT_EQ(told(node.TakeChange()), AddHeld({}, 3, at(9)));
   node.module().keeper.ForgetOpen(holds, *holds.FindOpen(KeyBuckets::kKey, "long"));
-  EXPECT_EQ(told(), AddHeld({}, 1, at(4)));
+  EXPECT_EQ(told(node.TakeChange()), AddHeld({}, 1, at(4)));
 }
 
 // The holds of deleted policies are left out, as RL.POLICY DEL drops them.
