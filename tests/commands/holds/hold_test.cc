@@ -177,6 +177,7 @@ TEST_F(HoldCommandsTest, AHeldLimitTellsTheEndOfItsLastOpenHold) {
 
 // What a request settles is bounded, however many keys it names.
 TEST_F(HoldCommandsTest, TooManyHoldsOfSeveralKeysThatExpiredAtOnceAreSettledInSteps) {
+  if (Host::IsModule()) GTEST_SKIP() << "its timer may settle them first";
   std::string limits;
   for (int i = 1; i <= 64; ++i) limits += " " + std::to_string(100'000 + i) + "/s";
   for (int i = 0; i < 520; ++i) {

@@ -138,7 +138,7 @@ TEST(HoldCountsTest, RestoredHoldsTakeTheirPlaceAmongAll) {
   EXPECT_TRUE(counts.TryAdd(ann, 1));
 }
 
-// Marks of a named user give way before his open holds are refused.
+// Marks of a named user give way before the user's open holds are refused.
 TEST(HoldCountsTest, MarksLeaveAQuarterToOpenHolds) {
   HoldCounts counts(1'000'000);
   const Introducer ann = IntroducerNamed("ann");
