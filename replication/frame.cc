@@ -40,6 +40,7 @@ bool IsKnown(FrameKind kind) {
     case FrameKind::kHeartbeat:
     case FrameKind::kSynced:
     case FrameKind::kYield:
+    case FrameKind::kOverrides:
     case FrameKind::kSkip:
     case FrameKind::kAck:
     case FrameKind::kNeed:

@@ -34,6 +34,7 @@ enum class FrameKind : std::uint8_t {
   kHeartbeat = 17,
   kSynced = 18,
   kYield = 19,
+  kOverrides = 20,
   kSkip = 21,
   // From the replica.
   kAck = 32,
@@ -48,7 +49,7 @@ inline constexpr std::uint8_t kOptionalNumberedKindEnd = 192;
 
 // The flags of a frame.
 inline constexpr std::uint8_t kMoreFlag = 1;   // PARTITION, POLICIES: another part follows
-inline constexpr std::uint8_t kWholeFlag = 2;  // POLICIES: all that there are; others are gone
+inline constexpr std::uint8_t kWholeFlag = 2;  // POLICIES: the list of all; others are gone
 
 inline constexpr std::size_t kFrameBytesMin = 28;  // of a frame without a body
 inline constexpr std::size_t kBodyBytesMax = std::size_t{512} << 10;

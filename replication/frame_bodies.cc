@@ -11,6 +11,8 @@ constexpr std::uint8_t kSynced = 1;
 constexpr std::uint8_t kComplete = 2;
 constexpr std::uint8_t kCannotSave = 4;
 
+constexpr std::uint64_t kNoOffset = UINT64_MAX;
+
 static_assert(kPartitionSetBytes == PartitionSet::kWords * sizeof(std::uint64_t));
 
 void AppendPartitions(const PartitionSet& partitions, std::string& out) {
@@ -84,6 +86,7 @@ std::string BodyOf(const YieldBody& body) {
 std::string BodyOf(const SkipBody& body) {
   std::string bytes;
   AppendNumber(body.to, bytes);
+  AppendNumber(static_cast<std::uint8_t>(body.lists_policies ? 1 : 0), bytes);
   AppendPartitions(body.changed, bytes);
   return bytes;
 }
@@ -104,9 +107,10 @@ std::string BodyOf(const AckBody& body) {
   return bytes;
 }
 
-std::string BodyOf(const PartitionSet& needed) {
+std::string BodyOf(const NeedBody& body) {
   std::string bytes;
-  AppendPartitions(needed, bytes);
+  AppendNumber(body.policies_as_of.value_or(kNoOffset), bytes);
+  AppendPartitions(body.partitions, bytes);
   return bytes;
 }
 
@@ -151,8 +155,10 @@ std::optional<SkipBody> ReadSkipBody(std::string_view bytes) {
   RecordReader reader(bytes);
   SkipBody body;
   body.to = reader.Take<std::uint64_t>();
+  const auto list = reader.Take<std::uint8_t>();
   body.changed = PartitionsIn(reader.TakeBytes(kPartitionSetBytes));
-  if (!reader.Complete()) return std::nullopt;
+  if (!reader.Complete() || list > 1) return std::nullopt;
+  body.lists_policies = list == 1;
   return body;
 }
 
@@ -179,11 +185,14 @@ std::optional<AckBody> ReadAckBody(std::string_view bytes) {
   return body;
 }
 
-std::optional<PartitionSet> ReadNeedBody(std::string_view bytes) {
+std::optional<NeedBody> ReadNeedBody(std::string_view bytes) {
   RecordReader reader(bytes);
-  const PartitionSet needed = PartitionsIn(reader.TakeBytes(kPartitionSetBytes));
+  NeedBody body;
+  const auto offset = reader.Take<std::uint64_t>();
+  if (offset != kNoOffset) body.policies_as_of = offset;
+  body.partitions = PartitionsIn(reader.TakeBytes(kPartitionSetBytes));
   if (!reader.Complete()) return std::nullopt;
-  return needed;
+  return body;
 }
 
 }  // namespace weir

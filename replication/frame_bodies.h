@@ -5,10 +5,10 @@
 //     HEARTBEAT  head:u64 lease:u32 ms
 //     SYNCED     offset:u64
 //     YIELD      term:u64
-//     SKIP       to:u64 partitions
+//     SKIP       to:u64 list:u8 partitions                list: 1 if a list of policies follows
 //     ACK        offset:u64 newest:u64 ns state:u8        state: 1 synced, 2 complete,
 //                                                              4 cannot save
-//     NEED       partitions
+//     NEED       policies:u64 partitions
 //     TAKEOVER   newest:u64 ns
 //     partitions = 512 bytes, a bit a partition: that of partition p is the bit p % 8, from the
 //                  lowest, of the byte p / 8
@@ -51,8 +51,9 @@ struct YieldBody {
 };
 
 struct SkipBody {
-  std::uint64_t to = 0;  // the offset of the next frame
-  PartitionSet changed;  // since the replica's offset
+  std::uint64_t to = 0;         // the offset of the next frame
+  PartitionSet changed{};       // since the replica's offset
+  bool lists_policies = false;  // policies have changed, too: their list follows
 };
 
 struct AckBody {
@@ -61,6 +62,13 @@ struct AckBody {
   bool synced = false;       // all of its table is as of `offset`, or newer
   bool complete = false;     // it has been synced since its table was empty
   bool cannot_save = false;  // its last save to disk failed
+};
+
+struct NeedBody {
+  PartitionSet partitions{};  // to be copied
+  // The replica has all policies as of that offset; if that is not the frame's, it needs a list.
+  // Nothing (2^64 - 1 in bytes): it may have none of them.
+  std::optional<std::uint64_t> policies_as_of{};
 };
 
 struct TakeoverBody {
@@ -76,7 +84,7 @@ inline constexpr std::size_t kPartitionSetBytes = kPartitionCount / 8;
 [[nodiscard]] std::string BodyOf(const YieldBody& body);
 [[nodiscard]] std::string BodyOf(const SkipBody& body);
 [[nodiscard]] std::string BodyOf(const AckBody& body);
-[[nodiscard]] std::string BodyOf(const PartitionSet& needed);
+[[nodiscard]] std::string BodyOf(const NeedBody& body);
 [[nodiscard]] std::string BodyOf(const TakeoverBody& body);
 
 [[nodiscard]] std::optional<FlushBody> ReadFlushBody(std::string_view bytes);
@@ -86,7 +94,7 @@ inline constexpr std::size_t kPartitionSetBytes = kPartitionCount / 8;
 [[nodiscard]] std::optional<YieldBody> ReadYieldBody(std::string_view bytes);
 [[nodiscard]] std::optional<SkipBody> ReadSkipBody(std::string_view bytes);
 [[nodiscard]] std::optional<AckBody> ReadAckBody(std::string_view bytes);
-[[nodiscard]] std::optional<PartitionSet> ReadNeedBody(std::string_view bytes);
+[[nodiscard]] std::optional<NeedBody> ReadNeedBody(std::string_view bytes);
 [[nodiscard]] std::optional<TakeoverBody> ReadTakeoverBody(std::string_view bytes);
 
 }  // namespace weir

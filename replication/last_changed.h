@@ -1,5 +1,6 @@
-// The offset up to which a history may have changed each partition: the end of the last numbered
-// frame about it. 0: not at all. 32 KiB. Not thread-safe.
+// The offsets up to which a history may have changed each partition, and each policy: the end of
+// the last numbered frame about it. 0: not at all. 32 KiB, and 16 bytes for each policy that has
+// changed in this history. Not thread-safe.
 //
 // A primary's is exact. A replica's is an upper bound, as a copy or a SKIP tells no more. So a
 // replica that is promoted can bring others up to date that have less than it.
@@ -10,8 +11,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/container/flat_hash_map.h"
+
 #include "core/table/key_hash.h"
 #include "core/table/partition_set.h"
+#include "core/words/policies.h"
 
 namespace weir {
 
@@ -45,6 +49,34 @@ class LastChanged {
 
  private:
   std::array<std::uint64_t, kPartitionCount> offsets_;
+};
+
+// Those of policies, without their overrides, which belong to partitions.
+class PoliciesChanged {
+ public:
+  // `offset`: of all policies, also of those that are gone.
+  explicit PoliciesChanged(std::uint64_t offset = 0) noexcept : floor_(offset), newest_(offset) {}
+
+  void Raise(PolicyId policy, std::uint64_t offset) {
+    newest_ = std::max(newest_, offset);
+    offsets_[policy] = offset;
+    if (offsets_.size() <= kCountMax) return;
+    offsets_.clear();  // Most of them are gone.
+    floor_ = newest_;
+  }
+  // The latest change of any.
+  [[nodiscard]] std::uint64_t newest() const noexcept { return newest_; }
+  [[nodiscard]] std::uint64_t Of(PolicyId policy) const {
+    const auto found = offsets_.find(policy);
+    return found == offsets_.end() ? floor_ : found->second;
+  }
+
+ private:
+  static constexpr std::size_t kCountMax = 2 * kPoliciesMax;
+
+  std::uint64_t floor_;
+  std::uint64_t newest_;
+  absl::flat_hash_map<PolicyId, std::uint64_t> offsets_;
 };
 
 }  // namespace weir

@@ -1,6 +1,6 @@
 // Applies what a primary sends to a limiter and its policies: the target of a replica's Sink.
 //
-// Memory: the records of one partition.
+// Memory: the records of one partition, and a list of policies, both until their last parts come.
 //
 // Not thread-safe itself; the limiter and the policies may be in use by other threads.
 #pragma once
@@ -25,20 +25,24 @@ class LimiterTarget final : public SinkTarget {
   LimiterTarget(Limiter& limiter, Policies& policies) : limiter_(limiter), policies_(policies) {}
 
   std::optional<PartitionSet> ApplyChanges(std::string_view body, Instant time) override;
+  std::optional<std::uint16_t> ApplyOverrides(std::string_view body, bool is_first) override;
   std::optional<std::uint16_t> ApplyPartition(std::string_view body, Part part,
                                               Instant time) override;
-  bool ApplyPolicies(std::string_view body) override;
-  bool ApplyWholePolicies(std::string_view body, Part part) override;
+  std::optional<PoliciesTouched> ApplyPolicies(std::string_view body) override;
+  bool ApplyPolicyList(std::string_view body, Part part) override;
   void Flush(TableGeneration generation) override;
 
   // The records that were dropped because there was no room for their limit, hold or override.
   [[nodiscard]] std::size_t dropped() const noexcept { return dropped_; }
 
  private:
+  void ForgetParts();
+
   Limiter& limiter_;
   Policies& policies_;
-  std::vector<LimiterChanges> parts_;  // of the partition that is being copied
-  PolicyChanges whole_;                // of the parts that have come
+  std::vector<LimiterChanges> parts_;      // of the partition that is being copied
+  std::vector<OverrideChange> overrides_;  // of it
+  PolicyChanges list_;                     // of the parts that have come
   std::size_t dropped_ = 0;
 };
 

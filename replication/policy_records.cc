@@ -15,6 +15,7 @@ namespace {
 
 constexpr char kPolicyLetter = 'P';
 constexpr char kRetiredLetter = 'R';  // the policy file no longer has it
+constexpr char kKeptLetter = 'K';
 constexpr char kOverrideLetter = 'O';
 
 void AppendBytes(std::string_view bytes, std::string& out) {
@@ -51,8 +52,13 @@ void TakePolicy(bool is_retired, RecordReader& reader, PolicyChanges& changes) {
   change.policy = std::make_shared<const Policy>(*std::move(policy));
 }
 
-void TakeOverride(RecordReader& reader, PolicyChanges& changes) {
-  OverrideChange& change = changes.overrides.emplace_back();
+void TakeKept(RecordReader& reader, PolicyChanges& changes) {
+  changes.kept.push_back(PolicyId{reader.Take<std::uint32_t>()});
+  if (!IsPolicyId(changes.kept.back())) reader.Fail();
+}
+
+void TakeOverride(RecordReader& reader, std::vector<OverrideChange>& overrides) {
+  OverrideChange& change = overrides.emplace_back();
   change.policy = PolicyId{reader.Take<std::uint32_t>()};
   change.key = TakeSized(reader);
   const std::string_view value = TakeSized(reader);
@@ -63,30 +69,65 @@ void TakeOverride(RecordReader& reader, PolicyChanges& changes) {
   change.limits = std::make_shared<const PolicyLimits>(*std::move(limits));
 }
 
+// Bodies of records, which begin with the same head.
+class Cutter {
+ public:
+  using Take = absl::FunctionRef<void(std::string_view body, bool is_last)>;
+
+  Cutter(std::string head, std::size_t bytes, Take take)
+      : head_(std::move(head)), bytes_(bytes), take_(take), body_(head_) {}
+
+  // Calls append(bytes), which appends one record.
+  template <typename Append>
+  void Add(Append append) {
+    const std::size_t record = body_.size();
+    append(body_);
+    if (record == head_.size() || body_.size() <= bytes_) return;
+    take_(std::string_view(body_).substr(0, record), false);
+    body_.replace(0, record, head_);
+  }
+  void End() { take_(body_, true); }
+
+ private:
+  const std::string head_;
+  const std::size_t bytes_;
+  const Take take_;
+  std::string body_;
+};
+
 }  // namespace
 
 void WritePolicies(const PolicyChanges& changes, std::size_t bytes,
                    absl::FunctionRef<void(std::string_view body, bool is_last)> take) {
   std::string head;
   AppendNumber(NumberOf(changes.next_id), head);
-  std::string body = head;
-  // Ends the body if the record, which begins there, is one too many.
-  const auto cut_before = [&](std::size_t record) {
-    if (record == head.size() || body.size() <= bytes) return;
-    take(std::string_view(body).substr(0, record), false);
-    body.replace(0, record, head);
-  };
+  Cutter cutter(std::move(head), bytes, take);
   for (const PolicyChanges::PolicyChange& change : changes.policies) {
-    const std::size_t record = body.size();
-    AppendPolicy(change, body);
-    cut_before(record);
+    cutter.Add([&](std::string& out) { AppendPolicy(change, out); });
+  }
+  for (const PolicyId kept : changes.kept) {
+    cutter.Add([&](std::string& out) {
+      out.push_back(kKeptLetter);
+      AppendNumber(NumberOf(kept), out);
+    });
   }
   for (const OverrideChange& change : changes.overrides) {
-    const std::size_t record = body.size();
-    AppendOverride(change, body);
-    cut_before(record);
+    cutter.Add([&](std::string& out) { AppendOverride(change, out); });
   }
-  take(body, true);
+  cutter.End();
+}
+
+void WriteOverrides(std::uint16_t partition, const std::vector<OverrideChange>& overrides,
+                    std::size_t bytes, absl::FunctionRef<void(std::string_view body)> take) {
+  if (overrides.empty()) return;
+  std::string head;
+  AppendNumber(partition, head);
+  const auto take_any = [&](std::string_view body, bool) { take(body); };
+  Cutter cutter(std::move(head), bytes, take_any);
+  for (const OverrideChange& change : overrides) {
+    cutter.Add([&](std::string& out) { AppendOverride(change, out); });
+  }
+  cutter.End();
 }
 
 std::optional<PolicyChanges> ReadPolicies(std::string_view body) {
@@ -101,8 +142,11 @@ std::optional<PolicyChanges> ReadPolicies(std::string_view body) {
       case kRetiredLetter:
         TakePolicy(true, reader, changes);
         break;
+      case kKeptLetter:
+        TakeKept(reader, changes);
+        break;
       case kOverrideLetter:
-        TakeOverride(reader, changes);
+        TakeOverride(reader, changes.overrides);
         break;
       default:
         reader.Fail();
@@ -110,6 +154,20 @@ std::optional<PolicyChanges> ReadPolicies(std::string_view body) {
   }
   if (!reader.Complete()) return std::nullopt;
   return changes;
+}
+
+std::optional<OverridesBody> ReadOverrides(std::string_view bytes) {
+  RecordReader reader(bytes);
+  OverridesBody body;
+  body.partition = reader.Take<std::uint16_t>();
+  while (!reader.failed() && reader.left() > 0) {
+    reader.Expect(kOverrideLetter);
+    TakeOverride(reader, body.overrides);
+    const OverrideChange& read = body.overrides.back();
+    if (!read.limits || PartitionOfOverride(read.key) != body.partition) reader.Fail();
+  }
+  if (!reader.Complete() || body.overrides.empty()) return std::nullopt;
+  return body;
 }
 
 }  // namespace weir

@@ -1,18 +1,24 @@
-// Policies and overrides <-> the bodies of POLICIES frames.
+// Policies and overrides <-> the bodies of POLICIES and OVERRIDES frames.
 //
-//     body   = next-id:u32 record*
-//     record = "P" policy:u32 bytes:varint value                       a policy
-//            | "R" policy:u32 bytes:varint value                       one that is retired
-//            | "O" policy:u32 bytes:varint key bytes:varint value      its override for a key
+//     policies  = next-id:u32 record*
+//     record    = "P" policy:u32 bytes:varint value                   a policy
+//               | "R" policy:u32 bytes:varint value                   one that is retired
+//               | "K" policy:u32                                      one that is as it was
+//               | override
+//     override  = "O" policy:u32 bytes:varint key bytes:varint value  its override for a key
+//     overrides = partition:u16 override*
 //
 // Numbers are big-endian; varint.h has the others. The values are those of core/words/
 // policy_bytes.h; one of 0 bytes says that the policy ("P"), or the override, is gone. `next-id` is
-// the id of the next new policy.
+// the id of the next new policy. Only a list of all policies has "K"; it has no overrides. The body
+// of OVERRIDES is about a partition of PartitionOfOverride.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 
@@ -21,7 +27,7 @@
 
 namespace weir {
 
-// The size to tell to WritePolicies for a frame. The largest record fits into it: a key of a
+// The size to tell to the writers for a frame. The largest record fits into it: a key of a
 // request, which has at most 64 KiB, and 64 limits.
 inline constexpr std::size_t kPoliciesBytes = kBodyBytesMax / 2;
 
@@ -30,8 +36,17 @@ inline constexpr std::size_t kPoliciesBytes = kBodyBytesMax / 2;
 void WritePolicies(const PolicyChanges& changes, std::size_t bytes,
                    absl::FunctionRef<void(std::string_view body, bool is_last)> take);
 
-// Reads a body, in its order. Policies have no overrides, and limits no owner yet. Returns nothing
-// for bytes that WritePolicies does not write.
+// The same for the overrides of a partition; not at all if there are none.
+void WriteOverrides(std::uint16_t partition, const std::vector<OverrideChange>& overrides,
+                    std::size_t bytes, absl::FunctionRef<void(std::string_view body)> take);
+
+// Read a body, in its order. Policies have no overrides, and limits no owner yet. Return nothing
+// for bytes that the writers do not write.
 [[nodiscard]] std::optional<PolicyChanges> ReadPolicies(std::string_view body);
+struct OverridesBody {
+  std::uint16_t partition = 0;            // below kPartitionCount, and that of each key
+  std::vector<OverrideChange> overrides;  // none is gone
+};
+[[nodiscard]] std::optional<OverridesBody> ReadOverrides(std::string_view body);
 
 }  // namespace weir

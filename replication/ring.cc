@@ -19,8 +19,13 @@ static_assert(kThroughTime <= kFrameBytesMin);
 
 }  // namespace
 
-Ring::Ring(std::size_t capacity, std::uint64_t head, const LastChanged& last_changed)
-    : capacity_(capacity), head_(head), tail_(head), last_changed_(last_changed) {
+Ring::Ring(std::size_t capacity, std::uint64_t head, const LastChanged& last_changed,
+           PoliciesChanged policies)
+    : capacity_(capacity),
+      head_(head),
+      tail_(head),
+      last_changed_(last_changed),
+      policies_(std::move(policies)) {
   WEIR_CHECK(capacity > 0);
   MoveTo(capacity);
 }

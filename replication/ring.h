@@ -26,13 +26,16 @@ namespace weir {
 class Ring {
  public:
   // An empty ring. `head`: the offset of its first frame; that of a new history is 0, that of a
-  // promoted replica is the offset that it has applied, and `last_changed` is the replica's.
+  // promoted replica is the offset that it has applied, and the others are the replica's.
   // Requires: capacity > 0.
-  Ring(std::size_t capacity, std::uint64_t head, const LastChanged& last_changed = LastChanged());
+  Ring(std::size_t capacity, std::uint64_t head, const LastChanged& last_changed = LastChanged(),
+       PoliciesChanged policies = PoliciesChanged());
 
   // Appends a frame, which gets the offset head(). `touched`: the partitions that it is about.
   // Requires: a numbered frame.
   void Append(FrameKind kind, Instant time, std::string_view body, const PartitionSet& touched);
+  // Says that the last frame is about that policy.
+  void TouchPolicy(PolicyId policy) { policies_.Raise(policy, head_); }
 
   // The offset of the next frame, and that of the oldest frame that is still here.
   [[nodiscard]] std::uint64_t head() const noexcept { return head_; }
@@ -55,6 +58,7 @@ class Ring {
   [[nodiscard]] PartitionSet ChangedSince(std::uint64_t offset) const noexcept {
     return last_changed_.Since(offset);
   }
+  [[nodiscard]] const PoliciesChanged& policies() const noexcept { return policies_; }
 
   // The oldest frames go if there are too many for it. Copies the others. Requires: capacity > 0.
   void SetCapacity(std::size_t capacity);
@@ -69,6 +73,7 @@ class Ring {
   std::uint64_t head_;
   std::uint64_t tail_;
   LastChanged last_changed_;
+  PoliciesChanged policies_;
   // The byte at offset x is bytes_[x % room_].
   std::size_t room_ = 0;
   std::unique_ptr<char[]> bytes_;

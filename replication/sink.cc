@@ -14,12 +14,15 @@ unsigned NumberOfKind(const Frame& frame) { return static_cast<unsigned>(frame.k
 
 }  // namespace
 
-Sink::Sink(SinkTarget& target, const State& state)
+Sink::Sink(SinkTarget& target, const State& state, std::size_t copy_bytes_max)
     : target_(target),
       applied_(state.applied),
       last_changed_(state.last_changed),
+      policies_as_of_(state.applied),
+      policies_changed_(state.policies_changed),
       shown_(state.applied),
       complete_(state.complete),
+      copy_bytes_max_(copy_bytes_max),
       exact_time_(state.exact_time) {}
 
 bool Sink::Resume(std::uint64_t common, bool same) {
@@ -27,7 +30,10 @@ bool Sink::Resume(std::uint64_t common, bool same) {
   BeginLink();
   if (same && common == applied_) return true;
   open_.AddAll(last_changed_.Since(common));
-  policies_exact_ = false;
+  if (policies_as_of_ > common) {
+    // Those that this server has changed since are to be as the primary has them.
+    policies_as_of_ = policies_changed_ > common ? std::nullopt : std::optional(common);
+  }
   applied_ = common;
   if (shown_) shown_ = std::min(*shown_, common);
   return true;
@@ -36,7 +42,7 @@ bool Sink::Resume(std::uint64_t common, bool same) {
 void Sink::StartOver(std::uint64_t head, bool emptied) {
   BeginLink();
   open_ = PartitionSet::All();
-  policies_exact_ = false;
+  policies_as_of_.reset();
   applied_ = head;
   last_changed_ = LastChanged(head);
   shown_.reset();
@@ -46,7 +52,7 @@ void Sink::StartOver(std::uint64_t head, bool emptied) {
 }
 
 void Sink::AppendNeed(Instant now, std::string& out) const {
-  const std::string body = BodyOf(open_);
+  const std::string body = BodyOf(NeedBody{.partitions = open_, .policies_as_of = policies_as_of_});
   AppendFrame({.kind = FrameKind::kNeed, .flags = 0, .offset = applied_, .time = now, .body = body},
               out);
 }
@@ -88,12 +94,12 @@ void Sink::BeginLink() {
   synced_ = false;
   yielded_.reset();
   copying_.reset();
-  policies_begun_ = false;
+  list_begun_ = false;
   newest_on_link_ = Instant{};
 }
 
 void Sink::NoteExact() {
-  if (policies_exact_ && open_.empty()) shown_ = applied_;
+  if (has_all_policies() && open_.empty()) shown_ = applied_;
 }
 
 void Sink::Apply(const Frame& frame) {
@@ -102,7 +108,8 @@ void Sink::Apply(const Frame& frame) {
                           ", after ", applied_);
     return;
   }
-  const bool is_of_copy = frame.kind == FrameKind::kPartition;
+  const bool is_of_copy =
+      frame.kind == FrameKind::kPartition || frame.kind == FrameKind::kOverrides;
   if (copying_ && !is_of_copy) {
     error_ = absl::StrCat("a frame of kind ", NumberOfKind(frame), " within a partition");
     return;
@@ -124,16 +131,20 @@ void Sink::Apply(const Frame& frame) {
 
 bool Sink::ApplyBody(const Frame& frame) {
   if (frame.is_numbered()) {
-    if (policies_begun_) return false;
+    if (list_begun_) return false;
     PartitionSet touched;
     if (!ApplyNumbered(frame, touched)) return false;
+    const bool had_all = has_all_policies();
     applied_ += frame.size();
+    if (had_all) policies_as_of_ = applied_;
     last_changed_.Raise(touched, applied_);
     return true;
   }
   switch (frame.kind) {
     case FrameKind::kPolicies:
-      return ApplyWholePolicies(frame);
+      return ApplyPolicyList(frame);
+    case FrameKind::kOverrides:
+      return ApplyOverrides(frame);
     case FrameKind::kPartition:
       return ApplyPartition(frame);
     case FrameKind::kHeartbeat: {
@@ -170,7 +181,7 @@ bool Sink::ApplyNumbered(const Frame& frame, PartitionSet& touched) {
     case FrameKind::kGap:
       return ApplyGap(frame, touched);
     case FrameKind::kPolicies:
-      return target_.ApplyPolicies(frame.body);
+      return ApplyPolicies(frame, touched);
     default:  // an optional kind
       return true;
   }
@@ -185,34 +196,59 @@ bool Sink::ApplyGap(const Frame& frame, PartitionSet& touched) {
   return true;
 }
 
+bool Sink::ApplyPolicies(const Frame& frame, PartitionSet& touched) {
+  const std::optional<SinkTarget::PoliciesTouched> about = target_.ApplyPolicies(frame.body);
+  if (!about) return false;
+  touched = about->partitions;
+  if (about->policies) policies_changed_ = std::max(policies_changed_, applied_ + frame.size());
+  return true;
+}
+
+bool Sink::ApplyPolicyList(const Frame& frame) {
+  const SinkTarget::Part part = {.first = !list_begun_, .last = !frame.has_more()};
+  if (!target_.ApplyPolicyList(frame.body, part)) return false;
+  list_begun_ = !part.last;
+  if (!part.last) return true;
+  policies_as_of_ = applied_;
+  policies_changed_ = std::max(policies_changed_, applied_ + 1);
+  return true;
+}
+
+bool Sink::ApplyOverrides(const Frame& frame) {
+  const std::optional<std::uint16_t> partition = target_.ApplyOverrides(frame.body, !copying_);
+  return partition && NotePart(frame, *partition, false);
+}
+
 bool Sink::ApplyPartition(const Frame& frame) {
   const SinkTarget::Part part = {.first = !copying_, .last = !frame.has_more()};
   const std::optional<std::uint16_t> partition =
       target_.ApplyPartition(frame.body, part, frame.time);
-  if (!partition || *partition >= kPartitionCount) return false;
-  if (!part.last) synced_ = false;
-  open_.Add(*partition);
-  last_changed_.Raise(*partition, applied_ + 1);
-  if (copying_ && *copying_ != *partition) return false;
-  copying_ = part.last ? std::nullopt : partition;
-  if (part.last) open_.Remove(*partition);
-  return true;
+  return partition && NotePart(frame, *partition, part.last);
 }
 
-bool Sink::ApplyWholePolicies(const Frame& frame) {
-  const SinkTarget::Part part = {.first = !policies_begun_, .last = !frame.has_more()};
-  if (!target_.ApplyWholePolicies(frame.body, part)) return false;
-  policies_begun_ = !part.last;
-  policies_exact_ = part.last;
+// Notes that a part of a copy of the partition was taken.
+bool Sink::NotePart(const Frame& frame, std::uint16_t partition, bool is_last) {
+  if (partition >= kPartitionCount) return false;
+  copied_bytes_ = (copying_ ? copied_bytes_ : 0) + frame.body.size();
+  if (!is_last) synced_ = false;
+  open_.Add(partition);
+  last_changed_.Raise(partition, applied_ + 1);
+  if (copied_bytes_ > copy_bytes_max_ || (copying_ && *copying_ != partition)) return false;
+  copying_ = is_last ? std::nullopt : std::optional(partition);
+  if (is_last) open_.Remove(partition);
   return true;
 }
 
 bool Sink::ApplySkip(const Frame& frame) {
   const std::optional<SkipBody> body = ReadSkipBody(frame.body);
-  if (!body || policies_begun_ || body->to < applied_) return false;
+  if (!body || list_begun_ || body->to < applied_) return false;
   open_.AddAll(body->changed);
   last_changed_.Raise(body->changed, body->to);
-  policies_exact_ = false;
+  if (body->lists_policies) {
+    policies_changed_ = std::max(policies_changed_, body->to);
+  } else if (has_all_policies()) {
+    policies_as_of_ = body->to;
+  }
   synced_ = false;
   applied_ = body->to;
   return true;
@@ -220,7 +256,8 @@ bool Sink::ApplySkip(const Frame& frame) {
 
 bool Sink::ApplySynced(const Frame& frame) {
   const std::optional<SyncedBody> body = ReadSyncedBody(frame.body);
-  if (!body || body->offset != applied_ || !open_.empty() || !policies_exact_) return false;
+  if (!body || body->offset != applied_ || !open_.empty()) return false;
+  if (!has_all_policies()) return false;
   synced_ = true;
   complete_ = true;
   return true;

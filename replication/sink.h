@@ -11,7 +11,8 @@
 //     anything fails      error(): the caller closes the link, and begins another
 //
 // Bytes of a link may be anything: they are applied, or the link ends. Not thread-safe. Memory:
-// 33 KiB, and one frame while it comes. Cost: the target's, and 2 ns a byte.
+// 33 KiB, one frame while it comes, and with the target a copy whose last part has not come: of a
+// partition kCopyBytesMax at most. Cost: the target's, and 2 ns a byte.
 #pragma once
 
 #include <array>
@@ -31,6 +32,11 @@
 
 namespace weir {
 
+// All parts of the copy of a partition, with its overrides; a primary that sends more ends the
+// link. The largest partition, of ordinary keys and a key that has all its 65,536 holds of 64
+// limits, takes less than half of it.
+inline constexpr std::size_t kCopyBytesMax = std::size_t{512} << 20;
+
 // The table and the policies of a replica.
 //
 // A body that is refused may have been applied in part. The link then ends, and the next one sends
@@ -49,19 +55,26 @@ class SinkTarget {
   // nothing for a damaged body.
   virtual std::optional<PartitionSet> ApplyChanges(std::string_view body, Instant time) = 0;
 
-  // Takes a part of a PARTITION. The last part replaces the partition by the records of all parts:
-  // until then the server keeps what it has acknowledged, should it be promoted. Returns that
-  // partition, or nothing for a damaged body or one about several. Nothing comes between the
-  // parts; if the last one does not come, the others are forgotten, and the partition is copied
-  // again.
+  // Take a part of a copy of a partition: some of its overrides, then a part of a PARTITION. The
+  // last part replaces the partition, with its overrides, by the records of all parts: until then
+  // the server keeps what it has acknowledged, should it be promoted. Return that partition, or
+  // nothing for a damaged body or one about several. Nothing comes between the parts; if the last
+  // one does not come, the others are forgotten, and the partition is copied again.
+  virtual std::optional<std::uint16_t> ApplyOverrides(std::string_view body, bool is_first) = 0;
   virtual std::optional<std::uint16_t> ApplyPartition(std::string_view body, Part part,
                                                       Instant time) = 0;
 
-  // Applies changes of policies and overrides. Returns false for a damaged body.
-  virtual bool ApplyPolicies(std::string_view body) = 0;
-  // The same for a part of all that there are: after the last part, a policy or an override that
-  // none of the parts named is gone. The parts may have other frames between them, but not changes.
-  virtual bool ApplyWholePolicies(std::string_view body, Part part) = 0;
+  // Applies changes of policies and overrides. Returns what they are about, or nothing for a
+  // damaged body.
+  struct PoliciesTouched {
+    PartitionSet partitions{};  // of overrides
+    bool policies = false;      // policies themselves
+  };
+  virtual std::optional<PoliciesTouched> ApplyPolicies(std::string_view body) = 0;
+  // Takes a part of a list of all policies: after the last part, a policy that none of the parts
+  // named is gone, with its overrides. The parts may have other frames between them, but not
+  // changes. Returns false for a damaged body, or one that names too many.
+  virtual bool ApplyPolicyList(std::string_view body, Part part) = 0;
 
   // Empties the table: FLUSHALL. The primary's next generation is `generation`.
   virtual void Flush(TableGeneration generation) = 0;
@@ -83,13 +96,16 @@ class Sink {
     // empty server 0.
     std::uint64_t applied = 0;
     // A former primary takes that of its ring. A server that has loaded its table knows only
-    // LastChanged(applied + 1): what was saved may be newer than the offset that was saved.
+    // LastChanged(applied + 1): what was saved may be newer than the offset that was saved. The
+    // same is true of policies.
     LastChanged last_changed;
+    std::uint64_t policies_changed = 0;
     // The table has been synced since it was empty, or is a former primary's.
     bool complete = false;
     Instant exact_time{};  // see exact_time()
   };
-  Sink(SinkTarget& target, const State& state);
+  // `copy_bytes_max` is lowered by tests only.
+  Sink(SinkTarget& target, const State& state, std::size_t copy_bytes_max = kCopyBytesMax);
   Sink(const Sink&) = delete;
   Sink& operator=(const Sink&) = delete;
 
@@ -145,7 +161,7 @@ class Sink {
   [[nodiscard]] const LastChanged& last_changed() const noexcept { return last_changed_; }
   // The ring of this server once it is promoted.
   [[nodiscard]] Ring PromotedRing(std::size_t capacity) const {
-    return {capacity, applied_ + 1, last_changed_};
+    return {capacity, applied_ + 1, last_changed_, PoliciesChanged(policies_changed_)};
   }
   // The latest time of a frame since StartOver, of any primary: what a promoted server's time must
   // not be below.
@@ -162,12 +178,16 @@ class Sink {
   void BeginLink();
   void Fail(std::string error);
   void NoteExact();
+  [[nodiscard]] bool has_all_policies() const noexcept { return policies_as_of_ == applied_; }
   void Apply(const Frame& frame);
   [[nodiscard]] bool ApplyBody(const Frame& frame);
   [[nodiscard]] bool ApplyNumbered(const Frame& frame, PartitionSet& touched);
   [[nodiscard]] bool ApplyGap(const Frame& frame, PartitionSet& touched);
+  [[nodiscard]] bool ApplyPolicies(const Frame& frame, PartitionSet& touched);
+  [[nodiscard]] bool ApplyPolicyList(const Frame& frame);
+  [[nodiscard]] bool ApplyOverrides(const Frame& frame);
   [[nodiscard]] bool ApplyPartition(const Frame& frame);
-  [[nodiscard]] bool ApplyWholePolicies(const Frame& frame);
+  [[nodiscard]] bool NotePart(const Frame& frame, std::uint16_t partition, bool is_last);
   [[nodiscard]] bool ApplySkip(const Frame& frame);
   [[nodiscard]] bool ApplySynced(const Frame& frame);
   [[nodiscard]] bool ApplyYield(const Frame& frame);
@@ -179,14 +199,19 @@ class Sink {
   std::uint64_t applied_;
   LastChanged last_changed_;
   PartitionSet open_;  // a partition that is open has changed after shown_: last_changed_ says so
-  bool policies_exact_ = true;
+  // The offset as of which all policies are here: applied_, unless a list is needed. Nothing: the
+  // list must have all.
+  std::optional<std::uint64_t> policies_as_of_;
+  std::uint64_t policies_changed_;  // of any policy, as last_changed_
   std::optional<std::uint64_t> shown_;
   bool synced_ = false;
   std::optional<std::uint64_t> yielded_;
   bool complete_;
 
   std::optional<std::uint16_t> copying_;  // the partition of which parts are missing
-  bool policies_begun_ = false;           // parts of all policies are missing
+  std::size_t copied_bytes_ = 0;          // of the parts that have come
+  const std::size_t copy_bytes_max_;
+  bool list_begun_ = false;  // parts of the list of policies are missing
 
   Instant newest_{};
   Instant newest_on_link_{};

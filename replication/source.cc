@@ -9,12 +9,12 @@ namespace weir {
 Source::Step Source::Next(const Ring& ring, Instant now, std::string& out) {
   WEIR_CHECK(!copies_);
   WEIR_CHECK(cursor_ <= ring.head());
-  if (out.size() >= kOutBytes) return {};
-  if (policies_ != Policies::kSent) return {.want = Want::kPolicies};
+  if (out.size() >= kOutBytes || !knows_need_) return {};
+  if (due_list_) return {.want = Want::kPolicies, .policies_as_of = due_list_->policies_as_of};
   while (cursor_ != ring.head()) {
     AppendRing(ring, now, out);
     if (out.size() >= kOutBytes) return {};
-    if (policies_ != Policies::kSent) return {.want = Want::kPolicies};
+    if (due_list_) return {.want = Want::kPolicies, .policies_as_of = due_list_->policies_as_of};
   }
   if (!set_.empty()) {
     const std::size_t partition = set_.FirstFrom(next_partition_);
@@ -23,7 +23,7 @@ Source::Step Source::Next(const Ring& ring, Instant now, std::string& out) {
     copies_ = true;
     return {.want = Want::kPartition, .partition = static_cast<std::uint16_t>(partition)};
   }
-  if (!synced_ && knows_need_) {
+  if (!synced_) {
     Append(FrameKind::kSynced, 0, now, BodyOf(SyncedBody{.offset = cursor_}), out);
     synced_ = true;
   }
@@ -31,11 +31,16 @@ Source::Step Source::Next(const Ring& ring, Instant now, std::string& out) {
 }
 
 void Source::AppendPolicies(std::string_view body, bool is_last, Instant now, std::string& out) {
-  WEIR_CHECK(policies_ != Policies::kSent);
+  WEIR_CHECK(due_list_.has_value());
   WEIR_CHECK(!copies_);
   const unsigned flags = kWholeFlag | (is_last ? 0U : kMoreFlag);
   Append(FrameKind::kPolicies, static_cast<std::uint8_t>(flags), now, body, out);
-  policies_ = is_last ? Policies::kSent : Policies::kBegun;
+  if (is_last) due_list_.reset();
+}
+
+void Source::AppendOverrides(std::string_view body, Instant now, std::string& out) {
+  WEIR_CHECK(copies_);
+  Append(FrameKind::kOverrides, 0, now, body, out);
 }
 
 void Source::AppendPartition(std::string_view body, bool is_last, Instant now, std::string& out) {
@@ -82,13 +87,15 @@ void Source::AppendRing(const Ring& ring, Instant now, std::string& out) {
 }
 
 void Source::Skip(const Ring& ring, Instant now, std::string& out) {
-  const SkipBody body = {.to = ring.head(), .changed = ring.ChangedSince(cursor_)};
+  const SkipBody body = {.to = ring.head(),
+                         .changed = ring.ChangedSince(cursor_),
+                         .lists_policies = ring.policies().newest() > cursor_};
   Append(FrameKind::kSkip, 0, now, BodyOf(body), out);
+  if (body.lists_policies) due_list_ = DueList{cursor_};
   set_.AddAll(body.changed);
   cursor_ = body.to;
   sent_ = std::max(sent_, cursor_);
   synced_ = false;
-  policies_ = Policies::kDue;
 }
 
 void Source::NoteGaps(std::string_view frames) {
@@ -125,11 +132,12 @@ bool Source::NoteAck(const Frame& frame) {
 }
 
 bool Source::NoteNeed(const Frame& frame) {
-  const std::optional<PartitionSet> needed = ReadNeedBody(frame.body);
-  if (!needed) return false;
-  set_.AddAll(*needed);
+  const std::optional<NeedBody> need = ReadNeedBody(frame.body);
+  if (!need) return false;
+  set_.AddAll(need->partitions);
   knows_need_ = true;
-  synced_ = synced_ && needed->empty();
+  if (need->policies_as_of != cursor_) due_list_ = DueList{need->policies_as_of};
+  synced_ = synced_ && need->partitions.empty() && !due_list_;
   return true;
 }
 

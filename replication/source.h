@@ -3,21 +3,27 @@
 //
 // It has a cursor, the offset of the next frame of the ring that the replica gets, and a set of
 // partitions that the replica must get as a whole. While its output is short, it sends
-//     1. all policies, at the beginning and after each SKIP
-//     2. the frames of the ring from the cursor on. A GAP on the way adds its partition to the set.
+//     1. nothing, until the replica has said what it needs
+//     2. a list of all policies, if the replica needs one: those that have changed since it had all
+//        of them, and the ids of the others
+//     3. the frames of the ring from the cursor on. A GAP on the way adds its partition to the set.
 //        If the ring no longer has the frame at the cursor, a SKIP moves the cursor to the head,
-//        and adds the partitions that have changed in between to the set
-//     3. a copy of a partition of the set
-//     4. SYNCED, once the replica has said what it needs and the set is empty.
+//        and adds the partitions that have changed in between to the set. If a policy has, a list
+//        follows
+//     4. a copy of a partition of the set, with the overrides whose keys are of it
+//     5. SYNCED, once the set is empty.
 // So a new replica, one that was away, one that is too slow and a former primary differ only in
-// where the cursor and the set begin, and memory is bounded by the ring and one partition.
+// where the cursor and the set begin, and memory is bounded by the ring and one partition. What was
+// sent stays sent: of everything only what changes later is sent again. So a sync ends where the
+// link carries more than changes.
 //
-// Why it is right: a copy, of a partition or of all policies, holds every change made before it,
-// and every later change is in a frame that has yet to come, since the ring takes the changes that
-// are not taken yet. A frame made before the copy but sent after it may put an older value back for
-// a moment; but then the value that the copy had was not taken yet either, and its frame follows.
-// So as of every offset that the replica applies after the copy, each value is the one as of that
-// offset or a later one, whether or not values grow: what SYNCED says, which follows all copies.
+// Why it is right: a copy, of a partition or the list of policies, holds every change made before
+// it, and every later change is in a frame that has yet to come, since the ring takes the changes
+// that are not taken yet. A frame made before the copy but sent after it may put an older value
+// back for a moment; but then the value that the copy had was not taken yet either, and its frame
+// follows. So as of every offset that the replica applies after the copy, each value is the one as
+// of that offset or a later one, whether or not values grow: what SYNCED says, which follows all
+// copies.
 //
 // Not thread-safe. Next reads the ring, so its caller holds the ring's mutex; it makes no copy, so
 // that mutex need not be held while a partition is locked. The loop of a sender:
@@ -26,9 +32,10 @@
 //       const Source::Step step = (ring's mutex is held, source.Next(ring, now, out));
 //       if (step.want == Source::Want::kNothing) break;
 //       if (step.want == Source::Want::kPolicies) {
-//         source.AppendPolicies(body, is_last, now, out);  // for each part of a copy made now
+//         source.AppendPolicies(body, is_last, now, out);  // for each part of a list made now
 //       } else {
-//         source.AppendPartition(body, is_last, now, out);  // the same of step.partition
+//         source.AppendOverrides(body, now, out);           // the same of step.partition
+//         source.AppendPartition(body, is_last, now, out);
 //       }
 //     }
 //     (sends `out` and removes what was sent)
@@ -36,6 +43,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -62,11 +70,13 @@ class Source {
   enum class Want {
     kNothing,    // until the ring grows, the replica says something, or `out` is shorter
     kPolicies,   // AppendPolicies, until the last part
-    kPartition,  // AppendPartition, until the last part
+    kPartition,  // AppendOverrides, if there are some, and AppendPartition, until the last part
   };
   struct Step {
     Want want = Want::kNothing;
     std::uint16_t partition = 0;
+    // Of kPolicies: the policies that have not changed since are only to be named.
+    std::optional<std::uint64_t> policies_as_of{};
   };
   // Appends what the ring has for the replica, and returns what else it must get. The copy that is
   // asked for is to be made after this call. `now`: the primary's time, as for a frame.
@@ -76,6 +86,7 @@ class Source {
   // other frame may lie between the parts of a partition. Requires: that Next asked for it, and a
   // body of a size that frames have.
   void AppendPolicies(std::string_view body, bool is_last, Instant now, std::string& out);
+  void AppendOverrides(std::string_view body, Instant now, std::string& out);
   void AppendPartition(std::string_view body, bool is_last, Instant now, std::string& out);
 
   // Appends a sign of life. `head`: the ring's. `lease_ms`: see HeartbeatBody. Requires: Next has
@@ -107,7 +118,10 @@ class Source {
   [[nodiscard]] std::size_t partitions_left() const noexcept { return set_.size(); }
 
  private:
-  enum class Policies { kDue, kBegun, kSent };
+  // A list of policies that is to be sent.
+  struct DueList {
+    std::optional<std::uint64_t> policies_as_of;
+  };
 
   void AppendRing(const Ring& ring, Instant now, std::string& out);
   void Skip(const Ring& ring, Instant now, std::string& out);
@@ -125,8 +139,8 @@ class Source {
   bool knows_need_ = false;         // a NEED has come
   bool synced_ = false;
   std::optional<TakeoverBody> takeover_;
-  Policies policies_ = Policies::kDue;
   bool has_acked_ = false;
+  std::optional<DueList> due_list_;
   AckBody acked_;
 };
 

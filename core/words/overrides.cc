@@ -1,5 +1,7 @@
 #include "core/words/overrides.h"
 
+#include "core/table/key_hash.h"
+
 namespace weir {
 namespace {
 
@@ -7,6 +9,11 @@ namespace {
 constexpr std::size_t kCopiedAtOnce = 1024;
 
 }  // namespace
+
+std::uint16_t PartitionOfOverride(std::string_view key) {
+  static const KeyHasher hasher{HashSecret{}};
+  return hasher(key).partition;
+}
 
 std::shared_ptr<const PolicyLimits> Overrides::Find(std::string_view key) const {
   MutexLock lock(mutex_);
@@ -16,7 +23,8 @@ std::shared_ptr<const PolicyLimits> Overrides::Find(std::string_view key) const 
 
 bool Overrides::Set(std::string_view key, std::shared_ptr<const PolicyLimits> limits) {
   MutexLock lock(mutex_);
-  const bool is_new = limits_.insert_or_assign(std::string(key), std::move(limits)).second;
+  const auto [place, is_new] = limits_.insert_or_assign(std::string(key), std::move(limits));
+  if (is_new) places_.emplace(PartitionOfOverride(key), place->first);
   size_.store(limits_.size(), std::memory_order_release);
   return is_new;
 }
@@ -25,6 +33,7 @@ bool Overrides::Remove(std::string_view key) {
   MutexLock lock(mutex_);
   const auto found = limits_.find(key);
   if (found == limits_.end()) return false;
+  places_.erase({PartitionOfOverride(key), found->first});
   limits_.erase(found);
   size_.store(limits_.size(), std::memory_order_release);
   return true;
@@ -40,16 +49,28 @@ std::vector<std::string> Overrides::Keys() const {
 }
 
 std::vector<std::string> Overrides::Clear() {
-  decltype(limits_) gone;  // freed after the mutex is released
+  decltype(limits_) gone;  // freed after the mutex is released, as the next
+  decltype(places_) places;
   {
     MutexLock lock(mutex_);
     limits_.swap(gone);
+    places_.swap(places);
     size_.store(0, std::memory_order_release);
   }
   std::vector<std::string> keys;
   keys.reserve(gone.size());
   for (const auto& [key, limits] : gone) keys.push_back(key);
   return keys;
+}
+
+std::vector<Overrides::Entry> Overrides::In(std::uint16_t partition) const {
+  std::vector<Entry> entries;
+  MutexLock lock(mutex_);
+  for (auto place = places_.lower_bound({partition, ""});
+       place != places_.end() && place->first == partition; ++place) {
+    entries.emplace_back(*limits_.find(place->second));
+  }
+  return entries;
 }
 
 void Overrides::ForEach(

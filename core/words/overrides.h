@@ -2,10 +2,14 @@
 //
 // All versions of a policy share one such object (policy.h), so a thread that remembers a policy
 // finds its present overrides. Thread-safe. Cost of a look-up: a mutex, and a search in a tree.
+//
+// Servers copy overrides to each other by partitions of their keys. Such a partition is not that of
+// the key's buckets: it is the same on every server, whatever secret hashes the keys of its table.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -15,11 +19,15 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/btree_set.h"
 
 #include "core/base/mutex.h"
 #include "core/words/policy.h"
 
 namespace weir {
+
+// The partition of an override; below kPartitionCount.
+[[nodiscard]] std::uint16_t PartitionOfOverride(std::string_view key);
 
 class Overrides {
  public:
@@ -48,10 +56,16 @@ class Overrides {
   using Entry = std::pair<std::string, std::shared_ptr<const PolicyLimits>>;
   [[nodiscard]] std::vector<Entry> All() const;
 
+  // Those of one partition, sorted by key. Cost: O(their number).
+  [[nodiscard]] std::vector<Entry> In(std::uint16_t partition) const;
+
  private:
+  using Place = std::pair<std::uint16_t, std::string_view>;  // partition and key
+
   mutable Mutex mutex_;
   std::map<std::string, std::shared_ptr<const PolicyLimits>, std::less<>> limits_
       ABSL_GUARDED_BY(mutex_);
+  absl::btree_set<Place> places_ ABSL_GUARDED_BY(mutex_);  // of the keys in limits_
   std::atomic<std::size_t> size_{0};
 };
 

@@ -146,18 +146,8 @@ std::optional<Limit> Policies::PresentLimit(const Limit& interned) const {
 void Policies::CheckCounts() const {
   WEIR_CHECK(names_.size() == policies_.size());
   WEIR_CHECK(policies_.size() <= kPoliciesMax);
-  WEIR_CHECK(override_count_ <= overrides_max_);
+  WEIR_CHECK(override_count_ <= 2 * overrides_max_);
   WEIR_CHECK(next_id_ != kNoPolicy);
-}
-
-void Policies::Changed() { version_.fetch_add(1, std::memory_order_acq_rel); }
-
-void Policies::NotePolicy(PolicyId id) {
-  if (notes_changes_) changed_policies_.insert(id);
-}
-
-void Policies::NoteOverride(PolicyId policy, std::string_view key) {
-  if (notes_changes_) changed_overrides_.emplace(policy, key);
 }
 
 void Policies::FreeDeleted() {
@@ -243,6 +233,7 @@ void Policies::Remove(ByName::iterator found) {
   WEIR_CHECK(override_count_ >= policy.overrides->size());
   override_count_ -= policy.overrides->size();
   deleted_.emplace_back(policy.id, policy.overrides);
+  overridden_.erase(policy.id);
   names_.erase(policy.id);
   policies_.erase(found);
   CheckCounts();
@@ -266,7 +257,10 @@ bool Policies::PutOverride(const Policy& policy, std::string_view key, PolicyLim
   if (raises) RaiseTo(policies_.find(policy.name)->second, greatest);
   const bool is_new = policy.overrides->Set(
       key, std::make_shared<const PolicyLimits>(OwnedBy(policy.id, std::move(limits), greatest)));
-  if (is_new) ++override_count_;
+  if (is_new) {
+    ++override_count_;
+    overridden_.emplace(policy.id, policy.overrides);
+  }
   CheckCounts();
   return raises;
 }
@@ -333,11 +327,6 @@ absl::StatusOr<std::vector<std::shared_ptr<const Policy>>> Policies::ReplaceFile
   return retired;
 }
 
-void Policies::StartNoting() {
-  MutexLock lock(mutex_);
-  notes_changes_ = true;
-}
-
 void Policies::StopNoting() {
   {
     MutexLock lock(mutex_);
@@ -397,46 +386,48 @@ bool Policies::RestoreOverride(PolicyId policy, std::string_view key, PolicyLimi
   return true;
 }
 
-void Policies::RestoreNextId(PolicyId next_id) {
-  MutexLock lock(mutex_);
-  next_id_ = std::max(next_id_, next_id);
+// An override that is as it should be is not noted: after a pause a replica gets all of them again.
+bool Policies::ApplyOverride(const OverrideChange& change) {
+  const std::shared_ptr<const Policy> policy = FindByIdLocked(change.policy);
+  if (!policy) return false;
+  const std::shared_ptr<const PolicyLimits> present = policy->overrides->Find(change.key);
+  if (!present && override_count_ >= 2 * overrides_max_) return false;
+  const auto greatest = Raised(policy->greatest, *change.limits);
+  if (present && IsSame(*present, OwnedBy(policy->id, *change.limits, greatest))) return true;
+  if (PutOverride(*policy, change.key, *change.limits)) NotePolicy(policy->id);
+  NoteOverride(policy->id, change.key);
+  return true;
 }
 
-PolicyChanges Policies::Everything() const {
-  PolicyChanges all;
-  {
-    MutexLock lock(mutex_);
-    all.next_id = next_id_;
-    for (const auto& [name, policy] : policies_) all.policies.push_back({policy->id, policy});
-  }
-  for (const auto& [id, policy] : all.policies) {
-    for (auto& [key, limits] : policy->overrides->All()) {
-      all.overrides.push_back({id, std::move(key), std::move(limits)});
+PolicyChanges Policies::List() const {
+  PolicyChanges list;
+  MutexLock lock(mutex_);
+  list.next_id = next_id_;
+  list.policies.reserve(policies_.size());
+  for (const auto& [name, policy] : policies_) list.policies.push_back({policy->id, policy});
+  return list;
+}
+
+std::vector<OverrideChange> Policies::OverridesIn(std::uint16_t partition) const {
+  std::vector<OverrideChange> copy;
+  MutexLock lock(mutex_);
+  for (const auto& [id, overrides] : overridden_) {
+    for (auto& [key, limits] : overrides->In(partition)) {
+      copy.push_back({id, std::move(key), std::move(limits)});
     }
   }
-  return all;
+  return copy;
 }
 
-// Deletes the policies and overrides that `changes` do not make.
-void Policies::RemoveUnlisted(const PolicyChanges& changes) {
-  absl::flat_hash_set<PolicyId> policies;
-  absl::flat_hash_set<std::pair<PolicyId, std::string_view>> overrides;
-  for (const auto& [id, policy] : changes.policies) {
-    if (policy) policies.insert(id);
-  }
-  for (const OverrideChange& change : changes.overrides) {
-    if (change.limits) overrides.emplace(change.policy, change.key);
+// Deletes the policies that the list does not name.
+void Policies::RemoveUnlisted(const PolicyChanges& list) {
+  absl::flat_hash_set<PolicyId> listed(list.kept.begin(), list.kept.end());
+  for (const auto& [id, policy] : list.policies) {
+    if (policy) listed.insert(id);
   }
   for (auto next = policies_.begin(); next != policies_.end();) {
     const auto found = next++;
-    const std::shared_ptr<const Policy> policy = found->second;
-    if (!policies.contains(policy->id)) {
-      Remove(found);
-      continue;
-    }
-    for (const std::string& key : policy->overrides->Keys()) {
-      if (!overrides.contains({policy->id, key})) RemoveOverrideOf(*policy, key);
-    }
+    if (!listed.contains(found->second->id)) Remove(found);
   }
 }
 
@@ -452,27 +443,14 @@ bool Policies::ApplyPolicy(const Policy& policy) {
   return true;
 }
 
-// An override that is as it should be is not noted: after a pause a replica gets all of them again.
-bool Policies::ApplyOverride(const OverrideChange& change) {
-  const std::shared_ptr<const Policy> policy = FindByIdLocked(change.policy);
-  if (!policy) return false;
-  const std::shared_ptr<const PolicyLimits> present = policy->overrides->Find(change.key);
-  if (!present && override_count_ >= overrides_max_) return false;
-  const auto greatest = Raised(policy->greatest, *change.limits);
-  if (present && IsSame(*present, OwnedBy(policy->id, *change.limits, greatest))) return true;
-  if (PutOverride(*policy, change.key, *change.limits)) NotePolicy(policy->id);
-  NoteOverride(policy->id, change.key);
-  return true;
-}
-
-Policies::Applied Policies::Apply(const PolicyChanges& changes, bool whole) {
+Policies::Applied Policies::Apply(const PolicyChanges& changes, bool list) {
   MutexLock lock(mutex_);
   // What goes makes room for what comes.
   for (const auto& [id, policy] : changes.policies) {
     const std::shared_ptr<const Policy> gone = policy ? nullptr : FindByIdLocked(id);
     if (gone) Remove(policies_.find(gone->name));
   }
-  if (whole) RemoveUnlisted(changes);
+  if (list) RemoveUnlisted(changes);
   Applied applied;
   for (const auto& [id, policy] : changes.policies) {
     if (policy && !ApplyPolicy(*policy)) ++applied.dropped;
@@ -486,7 +464,29 @@ Policies::Applied Policies::Apply(const PolicyChanges& changes, bool whole) {
   }
   next_id_ = std::max(next_id_, changes.next_id);
   CheckCounts();
-  if (whole || !changes.policies.empty()) Changed();
+  if (list || !changes.policies.empty()) Changed();
+  return applied;
+}
+
+Policies::Applied Policies::ReplaceOverrides(std::uint16_t partition,
+                                             const std::vector<OverrideChange>& overrides) {
+  Applied applied;
+  MutexLock lock(mutex_);
+  if (overrides.empty() && override_count_ == 0) return applied;
+  absl::flat_hash_set<std::pair<PolicyId, std::string_view>> present;
+  for (const OverrideChange& change : overrides) {
+    WEIR_CHECK(change.limits != nullptr);
+    present.emplace(change.policy, change.key);
+  }
+  for (const auto& [id, own] : overridden_) {
+    for (const auto& [key, limits] : own->In(partition)) {
+      if (!present.contains({id, key})) RemoveOverrideOf(*FindByIdLocked(id), key);
+    }
+  }
+  for (const OverrideChange& change : overrides) {
+    if (FindByIdLocked(change.policy) && !ApplyOverride(change)) ++applied.dropped;
+  }
+  CheckCounts();
   return applied;
 }
 

@@ -5,10 +5,12 @@
 // under their policy's mutex, and only if the policy has some.
 //
 // Thread-safe. There are at most kPoliciesMax policies, and at most kOverridesMax overrides of all
-// policies together. Cost: a mutex and a hash look-up; All() and the file's replacement visit every
-// policy, Everything() and Apply() every override that they have or get.
+// policies together; up to twice as many while a replica has some of its own still and some of its
+// primary. Cost: a mutex and a hash look-up; All() and the file's replacement visit every
+// policy, Apply() every override that it gets, and those about a partition its overrides.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -44,13 +46,14 @@ struct OverrideChange {
   std::shared_ptr<const PolicyLimits> limits;
 };
 
-// The changes since the last save, or all that there is (Policies::Everything).
+// The changes since the last save, or the list of all policies (Policies::List).
 struct PolicyChanges {
   struct PolicyChange {
     PolicyId id{};
     std::shared_ptr<const Policy> policy;  // null: it no longer exists
   };
   std::vector<PolicyChange> policies;
+  std::vector<PolicyId> kept;  // of a list: policies that are as the receiver has them
   std::vector<OverrideChange> overrides;
   PolicyId next_id{};  // the id of the next new policy
 
@@ -124,7 +127,10 @@ class Policies {
   // --- Saving, loading and replication ---
 
   // From now on changes are noted for TakeChanges.
-  void StartNoting();
+  void StartNoting() {
+    MutexLock lock(mutex_);
+    notes_changes_ = true;
+  }
   // No longer; forgets those that were not taken.
   void StopNoting();
   // Returns the changes since the last call.
@@ -135,24 +141,33 @@ class Policies {
   [[nodiscard]] bool Restore(const Policy& policy);
   [[nodiscard]] bool RestoreOverride(PolicyId policy, std::string_view key, PolicyLimits limits);
   // Tells that all ids below `next_id` have been used.
-  void RestoreNextId(PolicyId next_id);
+  void RestoreNextId(PolicyId next_id) {
+    MutexLock lock(mutex_);
+    next_id_ = std::max(next_id_, next_id);
+  }
 
-  // Returns all policies and overrides, for a new replica. Of changes that are made meanwhile it
-  // has some: the replica must apply the changes that are taken after this call, too.
-  [[nodiscard]] PolicyChanges Everything() const;
+  // For a new replica: all policies without their overrides, and the overrides whose keys are of
+  // one partition (PartitionOfOverride). Of changes that are made meanwhile these have some: the
+  // replica must apply the changes that are taken after the call, too.
+  [[nodiscard]] PolicyChanges List() const;
+  [[nodiscard]] std::vector<OverrideChange> OverridesIn(std::uint16_t partition) const;
 
   struct Applied {
     std::size_t dropped = 0;  // policies and overrides for which there is no place
   };
-  // Makes policies and overrides as another server's TakeChanges or Everything tells them, at once,
-  // and notes that as any change. With `whole`, all others are deleted; a caller that receives them
-  // in parts joins the parts first. A policy is taken as it is, with its id, its flags and its
-  // greatest numbers; one that has its name or its id here, but not both, is deleted. The caller
-  // need not forget the buckets of deleted policies, since the other server erases them, but must
-  // free their overrides (FreeDeleted). Ids are never used again: the next id is the greater of
-  // both servers'. Drops a policy with an impossible name or id, an override of an unknown policy,
-  // and what exceeds the bounds. Requires: limits that ParsePolicyLimits accepts.
-  Applied Apply(const PolicyChanges& changes, bool whole);
+  // Makes policies and overrides as another server's TakeChanges or List tells them, at once, and
+  // notes that as any change. Of a `list` the policies that it does not name are deleted; a caller
+  // that receives it in parts joins the parts first. A policy is taken as it is, with its id, its
+  // flags and its greatest numbers; one that has its name or its id here, but not both, is deleted.
+  // The caller need not forget the buckets of deleted policies, since the other server erases them,
+  // but must free their overrides (FreeDeleted). Ids are never used again: the next id is the
+  // greater of both servers'. Drops a policy with an impossible name or id, an override of an
+  // unknown policy, and what exceeds the bounds. Requires: limits that ParsePolicyLimits accepts.
+  Applied Apply(const PolicyChanges& changes, bool list);
+  // Likewise makes the overrides of one partition these: all others of it are removed. Passes over
+  // those of unknown policies: the other server tells of them later. Requires: keys of the
+  // partition, and limits in each.
+  Applied ReplaceOverrides(std::uint16_t partition, const std::vector<OverrideChange>& overrides);
 
  private:
   using ByName = std::map<std::string, std::shared_ptr<const Policy>, std::less<>>;
@@ -174,9 +189,15 @@ class Policies {
   void RaiseTo(std::shared_ptr<const Policy>& policy, std::vector<GreatestNumbers> greatest)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CheckCounts() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Changed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void NotePolicy(PolicyId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void NoteOverride(PolicyId policy, std::string_view key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Changed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    version_.fetch_add(1, std::memory_order_acq_rel);
+  }
+  void NotePolicy(PolicyId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (notes_changes_) changed_policies_.insert(id);
+  }
+  void NoteOverride(PolicyId policy, std::string_view key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (notes_changes_) changed_overrides_.emplace(policy, key);
+  }
   [[nodiscard]] std::shared_ptr<const Policy> FindByIdLocked(PolicyId id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -187,6 +208,8 @@ class Policies {
   absl::flat_hash_map<PolicyId, std::string> names_ ABSL_GUARDED_BY(mutex_);  // by id
   PolicyId next_id_ ABSL_GUARDED_BY(mutex_){1};
   std::size_t override_count_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Those of the policies that have some, or had.
+  absl::flat_hash_map<PolicyId, std::shared_ptr<Overrides>> overridden_ ABSL_GUARDED_BY(mutex_);
   bool notes_changes_ ABSL_GUARDED_BY(mutex_) = false;
   absl::flat_hash_set<PolicyId> changed_policies_ ABSL_GUARDED_BY(mutex_);  // their ids
   absl::flat_hash_set<OverrideKey> changed_overrides_ ABSL_GUARDED_BY(mutex_);

@@ -273,6 +273,7 @@ Sink::State ReplicationControl::EndPrimary(const Replicator::Ending& ending, boo
     MutexLock lock(mutex_);
     return {.applied = history_.offset,
             .last_changed = LastChanged(history_.offset + 1),
+            .policies_changed = history_.offset + 1,
             .complete = is_complete()};
   }
   const Replicator::Ended ended = replicator->End(ending);
@@ -283,6 +284,7 @@ Sink::State ReplicationControl::EndPrimary(const Replicator::Ending& ending, boo
   history_.offset = ring.head();
   return {.applied = ring.head(),
           .last_changed = ring.last_changed(),
+          .policies_changed = ring.policies().newest(),
           .complete = true,
           .exact_time = clock_.Now()};
 }

@@ -142,10 +142,15 @@ void Replicator::Consume(const ChangeBatch& batch) {
   // Before the buckets, so that a replica never has a bucket of a policy whose id it could give to
   // another one, once promoted.
   if (!batch.policies.empty()) {
+    PartitionSet touched;
+    for (const OverrideChange& change : batch.policies.overrides) {
+      touched.Add(PartitionOfOverride(change.key));
+    }
     WritePolicies(batch.policies, kPoliciesBytes,
                   [&](std::string_view body, bool) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-                    ring_.Append(FrameKind::kPolicies, batch.time, body, {});
+                    ring_.Append(FrameKind::kPolicies, batch.time, body, touched);
                   });
+    for (const auto& change : batch.policies.policies) ring_.TouchPolicy(change.id);
   }
   const auto limit_of = [this](LimitId id) { return &hub_.limiter().LimitOf(id); };
   changes_.WriteChanges(changes, limit_of, kChangesBytes,
@@ -331,7 +336,7 @@ void Replicator::Fill(Replica& replica) {
       case Source::Want::kNothing:
         return YieldTo(replica);
       case Source::Want::kPolicies:
-        AppendPolicies(replica);
+        AppendPolicies(replica, step.policies_as_of);
         break;
       case Source::Want::kPartition:
         AppendPartition(replica, step.partition);
@@ -340,15 +345,28 @@ void Replicator::Fill(Replica& replica) {
   }
 }
 
-void Replicator::AppendPolicies(Replica& replica) {
+// Appends the list of all policies: whole ones only if they have changed since that offset.
+void Replicator::AppendPolicies(Replica& replica, std::optional<std::uint64_t> as_of) {
   const Instant now = hub_.clock().Now();
-  WritePolicies(hub_.policies().Everything(), kPoliciesBytes,
-                [&](std::string_view body, bool is_last) {
-                  replica.source.AppendPolicies(body, is_last, now, replica.out);
-                });
+  PolicyChanges list = hub_.policies().List();
+  if (as_of) {
+    MutexLock lock(mutex_);
+    std::erase_if(list.policies, [&](const auto& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      const bool is_kept = ring_.policies().Of(change.id) <= *as_of;
+      if (is_kept) list.kept.push_back(change.id);
+      return is_kept;
+    });
+  }
+  WritePolicies(list, kPoliciesBytes, [&](std::string_view body, bool is_last) {
+    replica.source.AppendPolicies(body, is_last, now, replica.out);
+  });
 }
 
 void Replicator::AppendPartition(Replica& replica, std::uint16_t partition) {
+  WriteOverrides(partition, hub_.policies().OverridesIn(partition), kPoliciesBytes,
+                 [&](std::string_view body) {
+                   replica.source.AppendOverrides(body, hub_.clock().Now(), replica.out);
+                 });
   const Limiter::Taking taking(hub_.limiter());
   const std::optional<Instant> drop_time = hub_.DropTime();
   LimiterChanges copy;

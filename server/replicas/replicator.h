@@ -7,7 +7,7 @@
 // A tick comes every millisecond while there are changes, every other one while ticks bring many,
 // and more rarely while there are none: then a client's change begins one at once. A replica that
 // acknowledges nothing for repl-timeout is closed. One that does not read costs 256 KiB besides the
-// ring, and one copy: of a partition, or of all policies and overrides.
+// ring, and one copy: of a partition, or of all policies.
 #pragma once
 
 #include <atomic>
@@ -136,7 +136,7 @@ class Replicator final : public ChangeConsumer {
   void Receive(const ReplicaPtr& replica);
   [[nodiscard]] bool NoteFrame(Replica& replica, const Frame& frame);
   void WatchInput(const ReplicaPtr& replica);
-  void AppendPolicies(Replica& replica);
+  void AppendPolicies(Replica& replica, std::optional<std::uint64_t> as_of);
   void AppendPartition(Replica& replica, std::uint16_t partition);
   void Close(const ReplicaPtr& replica, std::string_view reason);
   void CloseAll();

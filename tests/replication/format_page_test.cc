@@ -121,6 +121,26 @@ std::string PoliciesBody() {
   return bytes;
 }
 
+std::string ListBody() {
+  PolicyChanges list;
+  list.next_id = PolicyId{7};
+  list.policies = {
+      {PolicyId{5}, std::make_shared<const Policy>(
+                        Policy{.name = "free", .id = PolicyId{5}, .limits = LimitsOf({"3/s"})})}};
+  list.kept = {PolicyId{6}};
+  std::string bytes;
+  WritePolicies(list, kPoliciesBytes, [&](std::string_view body, bool) { bytes = body; });
+  return bytes;
+}
+
+std::string OverridesBytes() {
+  const auto limits = std::make_shared<const PolicyLimits>(LimitsOf({"10/s,burst=50"}));
+  std::string bytes;
+  WriteOverrides(PartitionOfOverride("user:42"), {{PolicyId{5}, "user:42", limits}}, kPoliciesBytes,
+                 [&](std::string_view body) { bytes = body; });
+  return bytes;
+}
+
 std::vector<Example> ExamplesAsWritten() {
   PartitionSet some = Only(0);
   some.Add(9);
@@ -133,17 +153,20 @@ std::vector<Example> ExamplesAsWritten() {
   return {
       {"changes", bytes_of(FrameKind::kChanges, 1'000, ChangesBody())},
       {"policies", bytes_of(FrameKind::kPolicies, 1'000, PoliciesBody())},
-      {"all policies", bytes_of(FrameKind::kPolicies, 1'000, PoliciesBody(), kWholeFlag)},
+      {"all policies", bytes_of(FrameKind::kPolicies, 1'000, ListBody(), kWholeFlag)},
       {"flush", bytes_of(FrameKind::kFlush, 1'000, BodyOf(FlushBody{TableGeneration{2}}))},
       {"gap", bytes_of(FrameKind::kGap, 1'000, BodyOf(GapBody{kPartition}))},
+      {"overrides", bytes_of(FrameKind::kOverrides, 1'000, OverridesBytes())},
       {"partition", bytes_of(FrameKind::kPartition, 1'000, PartitionBody())},
       {"heartbeat", bytes_of(FrameKind::kHeartbeat, 1'000,
                              BodyOf(HeartbeatBody{.head = 1'240, .lease_ms = 2'000}))},
       {"synced", bytes_of(FrameKind::kSynced, 1'000, BodyOf(SyncedBody{1'000}))},
       {"yield", bytes_of(FrameKind::kYield, 1'000, BodyOf(YieldBody{.term = 3}))},
-      {"skip", bytes_of(FrameKind::kSkip, 1'000, BodyOf(SkipBody{5'000, some}))},
+      {"skip", bytes_of(FrameKind::kSkip, 1'000,
+                        BodyOf(SkipBody{.to = 5'000, .changed = some, .lists_policies = true}))},
       {"ack", bytes_of(FrameKind::kAck, 1'000, BodyOf(ack))},
-      {"need", bytes_of(FrameKind::kNeed, 1'000, BodyOf(some))},
+      {"need", bytes_of(FrameKind::kNeed, 1'000,
+                        BodyOf(NeedBody{.partitions = some, .policies_as_of = 900}))},
       {"history", LineageValue({.term = 3,
                                 .seen_term = 4,
                                 .id = "0123456789abcdef0123456789abcdef01234567",
@@ -186,14 +209,15 @@ TEST(ReplicationFormatPageTest, ItsExamplesAreRead) {
   EXPECT_EQ(ReadPolicies(body_of(2))->policies[0].policy->name, "free");
   EXPECT_EQ(ReadFlushBody(body_of(3))->generation, TableGeneration{2});
   EXPECT_EQ(ReadGapBody(body_of(4))->partition, kPartition);
-  EXPECT_TRUE(ReadRecords(body_of(5), RecordsKind::kPartition));
-  EXPECT_EQ(ReadHeartbeatBody(body_of(6))->head, 1'240U);
-  EXPECT_EQ(ReadSyncedBody(body_of(7))->offset, 1'000U);
-  EXPECT_EQ(ReadYieldBody(body_of(8))->term, 3U);
-  EXPECT_EQ(ReadSkipBody(body_of(9))->to, 5'000U);
-  EXPECT_EQ(ReadAckBody(body_of(10))->offset, 1'000U);
-  EXPECT_EQ(ReadNeedBody(body_of(11))->size(), 2U);
-  EXPECT_EQ(ReadLineageValue(page.at(12).bytes)->primary_host, "10.0.0.1");
+  EXPECT_EQ(ReadOverrides(body_of(5))->overrides[0].key, "user:42");
+  EXPECT_TRUE(ReadRecords(body_of(6), RecordsKind::kPartition));
+  EXPECT_EQ(ReadHeartbeatBody(body_of(7))->head, 1'240U);
+  EXPECT_EQ(ReadSyncedBody(body_of(8))->offset, 1'000U);
+  EXPECT_EQ(ReadYieldBody(body_of(9))->term, 3U);
+  EXPECT_EQ(ReadSkipBody(body_of(10))->to, 5'000U);
+  EXPECT_EQ(ReadAckBody(body_of(11))->offset, 1'000U);
+  EXPECT_EQ(ReadNeedBody(body_of(12))->partitions.size(), 2U);
+  EXPECT_EQ(ReadLineageValue(page.at(13).bytes)->primary_host, "10.0.0.1");
 }
 
 }  // namespace

@@ -147,11 +147,15 @@ TEST(FrameTest, BodiesAreReadOnlyWhole) {
   expect_only_whole(BodyOf(SyncedBody{1}), ReadSyncedBody);
   expect_only_whole(BodyOf(SkipBody{1, some}), ReadSkipBody);
   expect_only_whole(BodyOf(AckBody{1, kFrameTime, true, false}), ReadAckBody);
-  expect_only_whole(BodyOf(some), ReadNeedBody);
+  expect_only_whole(BodyOf(NeedBody{some, 7}), ReadNeedBody);
 
   EXPECT_EQ(ReadSkipBody(BodyOf(SkipBody{5, some}))->changed, some);
   EXPECT_EQ(ReadSkipBody(BodyOf(SkipBody{5, some}))->to, 5U);
-  EXPECT_EQ(ReadNeedBody(BodyOf(some)), some);
+  EXPECT_FALSE(ReadSkipBody(BodyOf(SkipBody{5, some}))->lists_policies);
+  EXPECT_TRUE(ReadSkipBody(BodyOf(SkipBody{5, some, true}))->lists_policies);
+  EXPECT_EQ(ReadNeedBody(BodyOf(NeedBody{some, 7}))->partitions, some);
+  EXPECT_EQ(ReadNeedBody(BodyOf(NeedBody{some, 7}))->policies_as_of, 7U);
+  EXPECT_EQ(ReadNeedBody(BodyOf(NeedBody{}))->policies_as_of, std::nullopt);
   EXPECT_EQ(ReadHeartbeatBody(BodyOf(HeartbeatBody{1, 2}))->lease_ms, 2U);
   EXPECT_EQ(ReadFlushBody(BodyOf(FlushBody{TableGeneration{7}}))->generation, TableGeneration{7});
   EXPECT_EQ(ReadAckBody(BodyOf(AckBody{1, kFrameTime, false, true}))->newest, kFrameTime);

@@ -2,16 +2,21 @@
 // (R5). Method: a copy in many small parts, of a limiter with keys in one partition.
 #include "replication/limiter_target.h"
 
+#include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gtest/gtest.h"
 
 #include "core/limiter/limiter.h"
 #include "core/words/policies.h"
+#include "replication/policy_records.h"
 #include "replication/records.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/generators.h"
+#include "tests/support/policy_limits.h"
 #include "tests/support/table_contents.h"
 
 namespace weir {
@@ -82,6 +87,47 @@ TEST_F(LimiterTargetTest, ACopyThatBeginsAgainForgetsTheFirst) {
   ASSERT_EQ(whole.size(), 1U);
   EXPECT_TRUE(target_.ApplyPartition(whole[0], {.first = true, .last = true}, kNow));
   EXPECT_EQ(replica_.size().buckets, 0U);
+}
+
+TEST_F(LimiterTargetTest, OverridesAreReplacedWithTheirPartition) {
+  ASSERT_TRUE(policies_.Set("p", LimitsOf({"1/s"})).ok());
+  const PolicyId id = policies_.Find("p")->id;
+  const std::uint16_t partition = PartitionOfOverride("old");
+  std::string other = "0";
+  while (PartitionOfOverride(other) != partition) other += '0';
+  for (const std::string& key : {std::string("old"), std::string("elsewhere")}) {
+    ASSERT_TRUE(policies_.Override("p", key, LimitsOf({"2/s"})).ok());
+  }
+  const auto limits = std::make_shared<const PolicyLimits>(LimitsOf({"3/s"}));
+  std::string overrides;
+  WriteOverrides(partition, {{id, other, limits}}, kPoliciesBytes,
+                 [&](std::string_view body) { overrides = body; });
+  RecordsWriter writer;
+  std::string copy;
+  const auto no_limit = [](LimitId) -> const Limit* { return nullptr; };
+  writer.WritePartition({}, partition, no_limit, kPartBytes,
+                        [&](const RecordsWriter::Body& body) { copy = body.bytes; });
+  EXPECT_EQ(target_.ApplyOverrides(overrides, true), partition);
+  EXPECT_EQ(policies_.Find("p")->overrides->Keys(), (std::vector<std::string>{"elsewhere", "old"}));
+  EXPECT_EQ(target_.ApplyPartition(copy, {.first = false, .last = true}, kNow), partition);
+  EXPECT_EQ(policies_.Find("p")->overrides->Keys(), (std::vector<std::string>{other, "elsewhere"}));
+  EXPECT_EQ(target_.ApplyPartition(copy, {.first = true, .last = true}, kNow), partition);
+  EXPECT_EQ(policies_.Find("p")->overrides->Keys(), std::vector<std::string>{"elsewhere"});
+  EXPECT_EQ(target_.dropped(), 0U);
+  overrides.back() = '?';
+  EXPECT_EQ(target_.ApplyOverrides(overrides, true), std::nullopt);
+}
+
+TEST_F(LimiterTargetTest, AListOfTooManyPoliciesIsRefused) {
+  PolicyChanges list;
+  for (std::uint32_t id = 1; id <= kPoliciesMax; ++id) list.kept.push_back(PolicyId{id});
+  std::string body;
+  WritePolicies(list, kPoliciesBytes, [&](std::string_view bytes, bool) { body = bytes; });
+  EXPECT_TRUE(target_.ApplyPolicyList(body, {.first = true, .last = false}));
+  list.kept.resize(1);
+  WritePolicies(list, kPoliciesBytes, [&](std::string_view bytes, bool) { body = bytes; });
+  EXPECT_FALSE(target_.ApplyPolicyList(body, {.first = false, .last = false}));
+  EXPECT_TRUE(target_.ApplyPolicyList(body, {.first = true, .last = true}));
 }
 
 }  // namespace

@@ -63,8 +63,9 @@ void SimServer::Set(std::size_t row, std::size_t key, SimValue value) {
   values[row][key] = value;
   Log& log = logs_[row];
   if (log.overflowed) return;
-  log.changes.push_back({row == kPolicyRow ? static_cast<std::uint8_t>(key) : IdOf(key), value});
-  if (row == kPolicyRow || log.changes.size() <= kLoggedMax) return;
+  const bool has_ids = row < kPolicyRow;
+  log.changes.push_back({has_ids ? IdOf(key) : static_cast<std::uint8_t>(key), value});
+  if (!has_ids || log.changes.size() <= kLoggedMax) return;
   log.overflowed = true;
   log.changes.clear();
 }
@@ -101,12 +102,19 @@ void SimServer::Take(Instant now) {
   }
   if (!body.empty()) ring->Append(FrameKind::kChanges, now, body, touched);
   body.clear();
-  for (const Change& change : logs_[kPolicyRow].changes) {
-    AppendNumber(change.id, body);
-    AppendNumber(change.value, body);
+  touched = {};
+  for (const std::size_t row : {kPolicyRow, kOverrideRow}) {
+    for (const Change& change : logs_[row].changes) {
+      AppendNumber(static_cast<std::uint8_t>(row), body);
+      AppendNumber(change.id, body);
+      AppendNumber(change.value, body);
+      if (row == kOverrideRow) touched.Add(kSimPartitions[change.id]);
+    }
   }
-  if (!body.empty()) ring->Append(FrameKind::kPolicies, now, body, {});
+  if (!body.empty()) ring->Append(FrameKind::kPolicies, now, body, touched);
+  for (const Change& change : logs_[kPolicyRow].changes) ring->TouchPolicy(PolicyId{change.id});
   logs_[kPolicyRow] = {};
+  logs_[kOverrideRow] = {};
   if (is_newer) ring->Append(kNewNumberedKind, now, "new", {});
 }
 
@@ -122,12 +130,24 @@ std::string SimServer::CopyPartition(std::uint16_t partition) const {
   return body;
 }
 
-std::string SimServer::CopyPolicies() const {
+std::string SimServer::CopyOverrides(std::uint16_t partition) const {
+  const std::optional<std::size_t> key = RowOf(partition);
+  std::string body;
+  if (!key || *key >= kSimKeys || values[kOverrideRow][*key] == 0) return body;
+  AppendNumber(partition, body);
+  AppendNumber(values[kOverrideRow][*key], body);
+  return body;
+}
+
+std::string SimServer::ListPolicies(std::optional<std::uint64_t> as_of) const {
   std::string body;
   for (std::size_t key = 0; key < kSimKeys; ++key) {
-    if (values[kPolicyRow][key] == 0) continue;
+    const SimValue value = values[kPolicyRow][key];
+    if (value == 0) continue;
+    const PolicyId id{static_cast<std::uint32_t>(key)};
+    const bool is_kept = as_of && ring->policies().Of(id) <= *as_of;
     AppendNumber(static_cast<std::uint8_t>(key), body);
-    AppendNumber(values[kPolicyRow][key], body);
+    AppendNumber(is_kept ? SimValue{0} : value, body);
   }
   return body;
 }
@@ -152,6 +172,14 @@ std::optional<PartitionSet> SimServer::ApplyChanges(std::string_view body, Insta
   return touched;
 }
 
+std::optional<std::uint16_t> SimServer::ApplyOverrides(std::string_view body, bool is_first) {
+  RecordReader reader(body);
+  const auto partition = reader.Take<std::uint16_t>();
+  copied_override_ = reader.Take<SimValue>();
+  if (is_first) partition_parts_.clear();
+  return reader.Complete() && RowOf(partition) ? std::optional(partition) : std::nullopt;
+}
+
 std::optional<std::uint16_t> SimServer::ApplyPartition(std::string_view body, Part part,
                                                        Instant /*time*/) {
   RecordReader reader(body);
@@ -159,22 +187,45 @@ std::optional<std::uint16_t> SimServer::ApplyPartition(std::string_view body, Pa
   const std::string_view records = reader.TakeRest();
   const std::optional<std::size_t> row = RowOf(partition);
   if (!row) return records.empty() ? std::optional(partition) : std::nullopt;
-  if (part.first) partition_parts_.clear();
+  if (part.first) {
+    partition_parts_.clear();
+    copied_override_.reset();
+  }
   partition_parts_ += records;
   if (!part.last) return partition;
+  if (*row < kSimKeys) values[kOverrideRow][*row] = copied_override_.value_or(0);
+  copied_override_.reset();
   values[*row] = {};
   if (!SetAll(partition_parts_, values[*row])) return std::nullopt;
   return partition;
 }
 
-bool SimServer::ApplyPolicies(std::string_view body) { return SetAll(body, values[kPolicyRow]); }
+std::optional<SinkTarget::PoliciesTouched> SimServer::ApplyPolicies(std::string_view body) {
+  PoliciesTouched touched;
+  for (RecordReader reader(body); reader.left() > 0;) {
+    const auto row = reader.Take<std::uint8_t>();
+    const auto key = reader.Take<std::uint8_t>();
+    const auto value = reader.Take<SimValue>();
+    if (reader.failed() || row >= kSimRows || key >= kSimKeys) return std::nullopt;
+    values[row][key] = value;
+    if (row == kPolicyRow) touched.policies = true;
+    if (row == kOverrideRow) touched.partitions.Add(kSimPartitions[key]);
+  }
+  return touched;
+}
 
-bool SimServer::ApplyWholePolicies(std::string_view body, Part part) {
+bool SimServer::ApplyPolicyList(std::string_view body, Part part) {
   if (part.first) policy_parts_.clear();
   policy_parts_ += body;
   if (!part.last) return true;
-  values[kPolicyRow] = {};
-  return ApplyPolicies(policy_parts_);
+  const std::array<SimValue, kSimKeys> before = std::exchange(values[kPolicyRow], {});
+  for (RecordReader reader(policy_parts_); reader.left() > 0;) {
+    const auto key = reader.Take<std::uint8_t>();
+    const auto value = reader.Take<SimValue>();  // 0: as it was
+    if (reader.failed() || key >= kSimKeys) return false;
+    values[kPolicyRow][key] = value != 0 ? value : before[key];
+  }
+  return true;
 }
 
 void SimServer::Flush(TableGeneration /*generation*/) { ClearTable(); }

@@ -1,5 +1,5 @@
-// A server of the simulation: a few keys in five of the 4,096 partitions, four policies, the logs
-// of their changes, and either a ring or a sink.
+// A server of the simulation: a few keys in five of the 4,096 partitions, four policies, four
+// overrides in four of the partitions, the logs of their changes, and either a ring or a sink.
 //
 // Values are arbitrary numbers, so an older value that overwrites a newer one is noticed. A log
 // that is too long overflows and costs a GAP, as a ChangeLog does. Logs name keys by ids, which are
@@ -44,10 +44,12 @@ class SimRandom {
 
 using SimValue = std::uint32_t;  // 0: none
 
-// The rows of a server's state: the partitions that have keys, and the policies.
+// The rows of a server's state: the partitions that have keys, the policies, and the overrides, of
+// which each is in the partition of its number.
 inline constexpr std::array<std::uint16_t, 5> kSimPartitions = {0, 63, 64, 1000, 4095};
 inline constexpr std::size_t kPolicyRow = kSimPartitions.size();
-inline constexpr std::size_t kSimRows = kSimPartitions.size() + 1;
+inline constexpr std::size_t kOverrideRow = kPolicyRow + 1;
+inline constexpr std::size_t kSimRows = kOverrideRow + 1;
 inline constexpr std::size_t kSimKeys = 4;
 template <typename T>
 using SimRows = std::array<std::array<T, kSimKeys>, kSimRows>;
@@ -72,16 +74,19 @@ class SimServer final : public SinkTarget {
 
   // Bodies of copies.
   [[nodiscard]] std::string CopyPartition(std::uint16_t partition) const;
-  [[nodiscard]] std::string CopyPolicies() const;
+  // Nothing if the partition has no override.
+  [[nodiscard]] std::string CopyOverrides(std::uint16_t partition) const;
+  [[nodiscard]] std::string ListPolicies(std::optional<std::uint64_t> as_of) const;
 
   // --- As a replica ---
 
   void BecomeReplica(const Sink::State& state);
   std::optional<PartitionSet> ApplyChanges(std::string_view body, Instant time) override;
+  std::optional<std::uint16_t> ApplyOverrides(std::string_view body, bool is_first) override;
   std::optional<std::uint16_t> ApplyPartition(std::string_view body, Part part,
                                               Instant time) override;
-  bool ApplyPolicies(std::string_view body) override;
-  bool ApplyWholePolicies(std::string_view body, Part part) override;
+  std::optional<PoliciesTouched> ApplyPolicies(std::string_view body) override;
+  bool ApplyPolicyList(std::string_view body, Part part) override;
   void Flush(TableGeneration generation) override;
 
   SimRows<SimValue> values{};
@@ -92,7 +97,7 @@ class SimServer final : public SinkTarget {
 
  private:
   struct Change {
-    std::uint8_t id;  // of the key; in the row of policies, the key
+    std::uint8_t id;  // of the key; in the rows of policies and overrides, the key
     SimValue value;
   };
   struct Log {
@@ -106,6 +111,7 @@ class SimServer final : public SinkTarget {
   std::array<bool, kSimKeys> given_out_{};       // by id
   std::array<Log, kSimRows> logs_;
   std::string partition_parts_;
+  std::optional<SimValue> copied_override_;  // among the parts of a partition
   std::string policy_parts_;
   bool flushed_ = false;
   std::uint32_t generation_ = 0;

@@ -122,14 +122,14 @@ void Simulation::Connect(std::size_t replica) {
   link = {};
   link.source = std::make_unique<Source>(begin);
   if (bug_ == PlantedBug::kForgetOpen) {
-    const std::string nothing = BodyOf(PartitionSet());
+    const std::string nothing = BodyOf(NeedBody{.policies_as_of = begin});
     AppendFrame({.kind = FrameKind::kNeed, .offset = begin, .time = now_, .body = nothing},
                 link.in);
   } else {
     sink.AppendNeed(now_, link.in);
   }
   if (bug_ == PlantedBug::kNoNeed) {
-    const std::string nothing = BodyOf(PartitionSet());
+    const std::string nothing = BodyOf(NeedBody{.policies_as_of = begin});
     const Frame need = {.kind = FrameKind::kNeed, .time = now_, .body = nothing};
     if (!link.source->Note(need)) Fail("a NEED is refused");
   }
@@ -171,9 +171,20 @@ void Simulation::MaybeAppendNewKind(const SimServer& sender, std::uint64_t offse
 void Simulation::AppendCopy(Link& link, const Source::Step& step) {
   const std::size_t begin = link.out.size();
   if (step.want == Source::Want::kPolicies) {
-    const std::string body = primary().CopyPolicies();
-    link.source->AppendPolicies(body, true, now_, link.out);
+    std::optional<std::uint64_t> as_of = step.policies_as_of;
+    if (bug_ == PlantedBug::kKeptPolicies && as_of) as_of = primary().ring->head();
+    const std::string body = primary().ListPolicies(as_of);
+    constexpr std::size_t kRecordBytes = 1 + sizeof(SimValue);
+    if (!body.empty() && random_.Percent(20)) {
+      link.source->AppendPolicies(body.substr(0, kRecordBytes), false, now_, link.out);
+      link.source->AppendPolicies(body.substr(kRecordBytes), true, now_, link.out);
+    } else {
+      link.source->AppendPolicies(body, true, now_, link.out);
+    }
   } else {
+    if (const std::string overrides = primary().CopyOverrides(step.partition); !overrides.empty()) {
+      link.source->AppendOverrides(overrides, now_, link.out);
+    }
     const std::string body = primary().CopyPartition(step.partition);
     constexpr std::size_t kPartitionBytes = 2;
     if (body.size() > kPartitionBytes && random_.Percent(20)) {
@@ -226,6 +237,7 @@ void Simulation::SwitchTo(std::size_t taker) {
   former.Take(now_);
   former.BecomeReplica({.applied = former.ring->head(),
                         .last_changed = former.ring->last_changed(),
+                        .policies_changed = former.ring->policies().newest(),
                         .complete = true});
   if (bug_ == PlantedBug::kForgottenTerm) next.history.term = next.history.seen_term = 0;
   next.history.Promote(*next.sink->shown(), IdOf(++histories_));
@@ -233,8 +245,9 @@ void Simulation::SwitchTo(std::size_t taker) {
     Fail("a promotion in a term that is not later");
   }
   if (bug_ == PlantedBug::kSeamlessPromotion) {
-    next.BecomePrimary(
-        std::make_unique<Ring>(ring_bytes_, next.sink->applied(), next.sink->last_changed()));
+    next.BecomePrimary(std::make_unique<Ring>(ring_bytes_, next.sink->applied(),
+                                              next.sink->last_changed(),
+                                              next.sink->PromotedRing(1).policies()));
   } else {
     next.BecomePrimary(std::make_unique<Ring>(next.sink->PromotedRing(ring_bytes_)));
   }
@@ -339,6 +352,13 @@ void Simulation::Distort(Link& link, std::size_t begin) {
   while (std::optional<Frame> frame = reader.Next()) {
     if (frame->kind == kNewNumberedKind && bug_ == PlantedBug::kUncountedKinds) continue;
     if (frame->kind == FrameKind::kSkip && bug_ == PlantedBug::kUnsaidSkip) continue;
+    if (frame->kind == FrameKind::kOverrides && bug_ == PlantedBug::kNoOverrides) continue;
+    std::string body;
+    if (frame->kind == FrameKind::kSkip && bug_ == PlantedBug::kStalePolicies) {
+      SkipBody skip = ReadSkipBody(frame->body).value();
+      skip.lists_policies = false;
+      frame->body = body = BodyOf(skip);
+    }
     if (frame->is_whole() && bug_ == PlantedBug::kStalePolicies && link.policies++ > 0) continue;
     if (frame->kind == FrameKind::kPartition && bug_ == PlantedBug::kOffsetAfterCopy) {
       frame->offset = primary().ring->head();

@@ -37,7 +37,9 @@ enum class PlantedBug {
   kHeartbeatMoves,     // heartbeats count as bytes of the history
   kOffsetAfterCopy,    // the offset of a copy is read after it was made
   kNoNeed,             // SYNCED is sent before the replica's NEED has come
-  kStalePolicies,      // no policies follow a SKIP
+  kStalePolicies,      // no list of policies follows a SKIP
+  kKeptPolicies,       // a list names policies that have changed as ones that have not
+  kNoOverrides,        // the copy of a partition lacks its overrides
   kSeamlessPromotion,  // the ring of a promoted replica begins at the offset that it has applied
   kHastyYield,         // the last changes are not taken before the YIELD
   kUncountedKinds,     // a replica does not count the bytes of kinds that it does not know

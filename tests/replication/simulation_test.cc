@@ -46,6 +46,7 @@ INSTANTIATE_TEST_SUITE_P(All, PlantedBugTest,
                          testing::Values(PlantedBug::kForgetOpen, PlantedBug::kUnsaidSkip,
                                          PlantedBug::kHeartbeatMoves, PlantedBug::kOffsetAfterCopy,
                                          PlantedBug::kNoNeed, PlantedBug::kStalePolicies,
+                                         PlantedBug::kKeptPolicies, PlantedBug::kNoOverrides,
                                          PlantedBug::kSeamlessPromotion, PlantedBug::kHastyYield,
                                          PlantedBug::kUncountedKinds, PlantedBug::kHastyAck,
                                          PlantedBug::kUndrainedIds, PlantedBug::kForgottenTerm));

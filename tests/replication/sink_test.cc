@@ -26,16 +26,25 @@ class NotingTarget final : public SinkTarget {
     if (body[0] == kBad) return std::nullopt;
     return Only(static_cast<std::size_t>(body[0]));
   }
+  std::optional<std::uint16_t> ApplyOverrides(std::string_view body, bool is_first) override {
+    calls.push_back("overrides " + std::string(body) + (is_first ? " first" : ""));
+    if (body[0] == kBad) return std::nullopt;
+    return body[0];
+  }
   std::optional<std::uint16_t> ApplyPartition(std::string_view body, Part part, Instant) override {
     calls.push_back("partition " + std::string(body) + TextOf(part));
     if (body[0] == kBad) return std::nullopt;
     return body[0];
   }
-  bool ApplyPolicies(std::string_view body) override {
+  // "po" is about an override of partition 'o', and about policies.
+  std::optional<PoliciesTouched> ApplyPolicies(std::string_view body) override {
     calls.push_back("policies " + std::string(body));
-    return body[0] != kBad;
+    if (body[0] == kBad) return std::nullopt;
+    PoliciesTouched touched{.policies = body[0] == 'p'};
+    if (body.size() > 1) touched.partitions.Add(static_cast<std::size_t>(body[1]));
+    return touched;
   }
-  bool ApplyWholePolicies(std::string_view body, Part part) override {
+  bool ApplyPolicyList(std::string_view body, Part part) override {
     calls.push_back("all policies " + std::string(body) + TextOf(part));
     return body[0] != kBad;
   }
@@ -62,8 +71,16 @@ class SinkTest : public testing::Test {
                                   .body = body}));
   }
   bool GetSynced() { return Get(FrameKind::kSynced, BodyOf(SyncedBody{sink_.applied()})); }
-  bool GetSkip(std::uint64_t to, const PartitionSet& changed) {
-    return Get(FrameKind::kSkip, BodyOf(SkipBody{to, changed}));
+  bool GetSkip(std::uint64_t to, const PartitionSet& changed, bool lists_policies = false) {
+    return Get(FrameKind::kSkip, BodyOf(SkipBody{to, changed, lists_policies}));
+  }
+  // What a NEED says now.
+  [[nodiscard]] NeedBody Need() const {
+    std::string out;
+    sink_.AppendNeed(kFrameTime, out);
+    FrameReader reader;
+    reader.Feed(out);
+    return ReadNeedBody(reader.Next().value().body).value();
   }
   bool GetAllPolicies() { return Get(FrameKind::kPolicies, "all", kWholeFlag); }
 
@@ -75,6 +92,7 @@ class SinkTest : public testing::Test {
 TEST_F(SinkTest, AppliesFramesAndCountsThoseOfTheHistory) {
   EXPECT_TRUE(Get(FrameKind::kChanges, "a"));
   EXPECT_TRUE(Get(FrameKind::kPolicies, "new"));
+  EXPECT_EQ(sink_.last_changed().Of('e'), sink_.applied()) << "an override";
   EXPECT_TRUE(Get(FrameKind::kFlush, BodyOf(FlushBody{})));
   EXPECT_EQ(sink_.applied(), kBegin + 29 + 31 + 32);
   EXPECT_EQ(sink_.last_changed().Of('a'), sink_.applied());
@@ -138,13 +156,53 @@ TEST_F(SinkTest, ShowsTheLastOffsetAtWhichAllWasExact) {
   EXPECT_EQ(sink_.need(), Only('b'));
   EXPECT_TRUE(Get(FrameKind::kPartition, "b"));
   EXPECT_EQ(sink_.shown(), sink_.applied());
-  EXPECT_TRUE(GetSkip(1'000, {}));
-  EXPECT_EQ(sink_.shown(), 188U) << "the policies are missing";
+  EXPECT_TRUE(GetSkip(900, {}));
+  EXPECT_EQ(sink_.shown(), 900U);
+  EXPECT_TRUE(GetSkip(1'000, {}, true));
+  EXPECT_EQ(sink_.shown(), 900U) << "policies are missing";
   EXPECT_TRUE(GetAllPolicies());
   EXPECT_EQ(sink_.shown(), 1'000U);
   sink_.StartOver(2'000, false);
   EXPECT_EQ(sink_.shown(), std::nullopt);
   EXPECT_EQ(sink_.partitions_left(), kPartitionCount);
+}
+
+TEST_F(SinkTest, SaysAsOfWhenItHasAllPolicies) {
+  EXPECT_EQ(Need().policies_as_of, kBegin);
+  EXPECT_TRUE(Get(FrameKind::kChanges, "a"));
+  EXPECT_TRUE(GetSkip(1'000, {}));
+  EXPECT_EQ(Need().policies_as_of, 1'000U);
+  EXPECT_TRUE(GetSkip(2'000, {}, true));
+  EXPECT_EQ(Need().policies_as_of, 1'000U) << "the list is missing";
+  EXPECT_TRUE(Get(FrameKind::kPolicies, "all", kWholeFlag | kMoreFlag));
+  EXPECT_TRUE(sink_.Resume(2'000, true));
+  EXPECT_EQ(Need().policies_as_of, 1'000U) << "it was cut";
+  EXPECT_FALSE(GetSynced());
+  EXPECT_TRUE(sink_.Resume(2'000, true));
+  EXPECT_TRUE(GetAllPolicies());
+  EXPECT_EQ(Need().policies_as_of, 2'000U);
+  EXPECT_TRUE(GetSynced());
+  sink_.StartOver(3'000, false);
+  EXPECT_EQ(Need().policies_as_of, std::nullopt);
+}
+
+// Where the histories part, its own policies count only if it has changed none since.
+TEST_F(SinkTest, TellsNoPoliciesOfAnotherHistory) {
+  EXPECT_TRUE(Get(FrameKind::kPolicies, "policy"));
+  const std::uint64_t changed = sink_.applied();
+  EXPECT_TRUE(Get(FrameKind::kPolicies, "override"));
+  EXPECT_EQ(sink_.PromotedRing(100).policies().newest(), changed);
+  EXPECT_TRUE(sink_.Resume(changed, false));
+  EXPECT_EQ(Need().policies_as_of, changed);
+  EXPECT_TRUE(sink_.Resume(changed - 1, false));
+  EXPECT_EQ(Need().policies_as_of, std::nullopt);
+}
+
+TEST_F(SinkTest, TheListOfPoliciesCountsAsNewerInAnotherHistory) {
+  EXPECT_TRUE(GetAllPolicies());
+  EXPECT_EQ(sink_.PromotedRing(100).policies().newest(), kBegin + 1);
+  EXPECT_TRUE(GetSkip(500, {}, true));
+  EXPECT_EQ(sink_.PromotedRing(100).policies().newest(), 500U);
 }
 
 TEST_F(SinkTest, OpenPartitionsOutliveTheLink) {
@@ -165,6 +223,38 @@ TEST_F(SinkTest, APartitionIsOpenUntilItsLastPart) {
   EXPECT_TRUE(sink_.need().empty());
   EXPECT_EQ(target_.calls[1], "partition a1 first");
   EXPECT_EQ(target_.calls[2], "partition a2 last");
+}
+
+TEST_F(SinkTest, OverridesAreTheFirstPartsOfAPartition) {
+  EXPECT_TRUE(Get(FrameKind::kOverrides, "a1"));
+  EXPECT_EQ(sink_.need(), Only('a'));
+  EXPECT_TRUE(Get(FrameKind::kOverrides, "a2"));
+  EXPECT_TRUE(Get(FrameKind::kPartition, "a3"));
+  EXPECT_TRUE(sink_.need().empty());
+  EXPECT_EQ(sink_.last_changed().Of('a'), kBegin + 1);
+  EXPECT_EQ(target_.calls,
+            (std::vector<std::string>{"overrides a1 first", "overrides a2", "partition a3 last"}));
+  EXPECT_TRUE(Get(FrameKind::kOverrides, "b"));
+  EXPECT_FALSE(Get(FrameKind::kPartition, "a")) << "of another partition";
+}
+
+// A primary that never sends the last part must not use up the memory.
+TEST_F(SinkTest, EndsTheLinkAtACopyThatIsTooLong) {
+  constexpr std::size_t kParts = 10;
+  for (const FrameKind kind : {FrameKind::kPartition, FrameKind::kOverrides}) {
+    Sink sink(target_, {.applied = kBegin, .last_changed = LastChanged()}, kParts * 2);
+    const bool has_flag = kind == FrameKind::kPartition;
+    const std::string part = BytesOf({.kind = kind,
+                                      .flags = has_flag ? kMoreFlag : std::uint8_t{0},
+                                      .offset = kBegin,
+                                      .time = kFrameTime,
+                                      .body = "a1"});
+    for (int copies = 0; copies < 2; ++copies) {  // The next copy may be as long.
+      EXPECT_TRUE(sink.Resume(kBegin, true));
+      for (std::size_t i = 0; i < kParts; ++i) EXPECT_TRUE(sink.Receive(part));
+    }
+    EXPECT_FALSE(sink.Receive(part));
+  }
 }
 
 TEST_F(SinkTest, ForgetsWhatItHasBeyondTheCommonOffset) {
@@ -199,7 +289,7 @@ TEST_F(SinkTest, SaysWhatItHas) {
   reader.Feed(out);
   const std::optional<Frame> need = reader.Next();
   ASSERT_TRUE(need);
-  EXPECT_EQ(ReadNeedBody(need->body), Only('a'));
+  EXPECT_EQ(ReadNeedBody(need->body)->partitions, Only('a'));
   const std::optional<Frame> ack = reader.Next();
   ASSERT_TRUE(ack);
   EXPECT_EQ(ack->offset, 1'000U);
@@ -264,13 +354,14 @@ TEST_F(SinkTest, EndsTheLinkAtAMistake) {
   EXPECT_EQ(error_after(FrameKind::kChanges, "!"), "a frame of kind 1 with a damaged body");
   EXPECT_NE(error_after(FrameKind::kPolicies, "!"), "");
   EXPECT_NE(error_after(FrameKind::kPolicies, "!", kWholeFlag), "");
+  EXPECT_NE(error_after(FrameKind::kOverrides, "!"), "");
   EXPECT_NE(error_after(FrameKind::kPartition, "!"), "");
   for (const FrameKind kind : {FrameKind::kFlush, FrameKind::kGap, FrameKind::kHeartbeat,
                                FrameKind::kSkip, FrameKind::kSynced, FrameKind::kYield}) {
     EXPECT_NE(error_after(kind, "x"), "");
   }
   EXPECT_NE(error_after(FrameKind::kAck, BodyOf(AckBody{})), "") << "from a replica";
-  EXPECT_NE(error_after(FrameKind::kSkip, BodyOf(SkipBody{kBegin - 1, {}})), "");
+  EXPECT_NE(error_after(FrameKind::kSkip, BodyOf(SkipBody{.to = kBegin - 1})), "");
   EXPECT_NE(error_after(FrameKind::kSynced, BodyOf(SyncedBody{kBegin + 1})), "");
   EXPECT_FALSE(GetAllPolicies()) << "it stays failed";
 }
@@ -294,6 +385,9 @@ TEST_F(SinkTest, EndsTheLinkIfItIsSaidToBeSyncedWhileItIsNot) {
 TEST_F(SinkTest, EndsTheLinkIfACopyIsTornApart) {
   EXPECT_TRUE(Get(FrameKind::kPartition, "a", kMoreFlag));
   EXPECT_FALSE(Get(FrameKind::kChanges, "a"));
+  EXPECT_TRUE(sink_.Resume(kBegin, true));
+  EXPECT_TRUE(Get(FrameKind::kOverrides, "a"));
+  EXPECT_FALSE(Get(FrameKind::kHeartbeat, BodyOf(HeartbeatBody{})));
   EXPECT_TRUE(sink_.Resume(kBegin, true));
   EXPECT_TRUE(Get(FrameKind::kPartition, "a", kMoreFlag));
   EXPECT_FALSE(Get(FrameKind::kPartition, "b"));

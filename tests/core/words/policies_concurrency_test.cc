@@ -76,7 +76,7 @@ class PoliciesConcurrencyTest : public testing::Test {
 };
 
 // The limits that decided a request, in words.
-std::string TextOf(const ParsedRequest& request) {
+std::string ContentText(const ParsedRequest& request) {
   std::string text;
   for (const Check& check : request.checks) text += LimitText(*check.limit) + " ";
   return text;
@@ -98,7 +98,7 @@ TEST_F(PoliciesConcurrencyTest, EveryVerdictIsByOneVersion) {
         ASSERT_EQ(request.status().code(), absl::StatusCode::kNotFound);
         continue;
       }
-      ASSERT_THAT(TextOf(*request), one_of_them);
+      ASSERT_THAT(ContentText(*request), one_of_them);
       const absl::StatusOr<Verdict> verdict = limiter_->Decide(request->checks, clock_.Now());
       ASSERT_TRUE(verdict.ok()) << verdict.status();
       ASSERT_EQ(verdict->decisions.size(), request->checks.size());
@@ -191,19 +191,20 @@ TEST_F(PoliciesConcurrencyTest, ManyMayChangeAtOnce) {
 }
 
 // All policies and overrides, as text.
-std::vector<std::string> TextOf(const PolicyChanges& all) {
+std::vector<std::string> ContentText(const Policies& policies) {
   std::vector<std::string> text;
-  for (const auto& [id, policy] : all.policies) text.push_back(PolicyValue(*policy));
-  for (const OverrideChange& change : all.overrides) {
-    text.push_back(std::to_string(NumberOf(change.policy)) + change.key + ": " +
-                   OverrideValue(*change.limits));
+  for (const auto& policy : policies.All()) {
+    text.push_back(PolicyValue(*policy));
+    for (const auto& [key, limits] : policy->overrides->All()) {
+      text.push_back(policy->name + key + ": " + OverrideValue(*limits));
+    }
   }
   return text;
 }
 
-// Goal: what Everything tells while others change policies is completed by the changes that are
-// taken after it. Method: a thread that changes policies and overrides all the time.
-TEST(PoliciesReplicationTest, EverythingMayMeetChanges) {
+// Goal: what copies tell while others change policies is completed by the changes that are
+// taken after them. Method: a thread that changes policies and overrides all the time.
+TEST(PoliciesReplicationTest, CopiesMayMeetChanges) {
   constexpr int kKeys = 5'000;
   Policies primary;
   primary.StartNoting();
@@ -225,12 +226,15 @@ TEST(PoliciesReplicationTest, EverythingMayMeetChanges) {
   Policies replica;
   for (std::int64_t i = 0; i < Scaled(20); ++i) {
     replica.Apply(primary.TakeChanges(), false);
-    replica.Apply(primary.Everything(), true);
+    replica.Apply(primary.List(), true);
+    for (std::uint16_t partition = 0; partition < kPartitionCount; ++partition) {
+      replica.ReplaceOverrides(partition, primary.OverridesIn(partition));
+    }
   }
   stop = true;
   changer.join();
   replica.Apply(primary.TakeChanges(), false);
-  EXPECT_EQ(TextOf(replica.Everything()), TextOf(primary.Everything()));
+  EXPECT_EQ(ContentText(replica), ContentText(primary));
 }
 
 }  // namespace

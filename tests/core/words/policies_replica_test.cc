@@ -3,6 +3,7 @@
 // Method: random histories of a primary, applied to a second Policies and, from what that one
 // notes, to a third; then each rule by an example.
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -26,6 +27,7 @@ using testing::ElementsAre;
 
 // Few, so that histories meet the bound.
 constexpr std::size_t kFewOverrides = 4;
+constexpr std::array<const char*, 4> kOverriddenKeys = {"", "k", "l", "m"};
 
 // The limits, and what their buckets may owe.
 std::string OwedText(const PolicyLimits& limits) {
@@ -66,7 +68,7 @@ std::vector<std::string> ContentOf(const Policies& policies) {
   return content;
 }
 
-PolicyId NextIdOf(const Policies& policies) { return policies.Everything().next_id; }
+PolicyId NextIdOf(const Policies& policies) { return policies.List().next_id; }
 
 // The changes as they arrive: read from the bytes of records.
 PolicyChanges Sent(const PolicyChanges& changes) {
@@ -92,11 +94,32 @@ rc::Gen<PolicyLimits> FewLimits() {
       [](std::string_view words) { return ReadPolicyLimits(words).value(); });
 }
 
+// Makes the replica equal to the primary by copies: of the list and of partitions. Some of the
+// policies that the replica has are only named in the list.
+std::size_t Copy(const Policies& primary, Policies& replica) {
+  PolicyChanges list = primary.List();
+  std::erase_if(list.policies, [&](const PolicyChanges::PolicyChange& change) {
+    const auto present = replica.FindById(change.id);
+    const bool is_same = present && present->retired == change.policy->retired &&
+                         PolicyValue(*present) == PolicyValue(*change.policy);
+    if (is_same) list.kept.push_back(change.id);
+    return is_same;
+  });
+  std::size_t dropped = replica.Apply(Sent(list), true).dropped;
+  for (const char* const key : kOverriddenKeys) {
+    const std::uint16_t partition = PartitionOfOverride(key);
+    PolicyChanges copy;
+    copy.overrides = primary.OverridesIn(partition);
+    dropped += replica.ReplaceOverrides(partition, Sent(copy).overrides).dropped;
+  }
+  return dropped;
+}
+
 // Makes one random change in each of these; some changes fail.
 void ChangeSome(std::initializer_list<Policies*> servers) {
   const int kind = *Between(0, 7);
   const std::string name = *rc::gen::element<std::string>("a", "b", "c", "d");
-  const std::string key = *rc::gen::element<std::string>("", "k", "l", "m");
+  const std::string key = kOverriddenKeys.at(*Between<std::size_t>(0, 3));
   const PolicyLimits limits = *FewLimits();
   std::vector<std::pair<std::string, PolicyLimits>> file;
   if (*rc::gen::arbitrary<bool>()) file.emplace_back(name, limits);
@@ -159,7 +182,7 @@ TEST(PoliciesReplicaTest, ChangesInAnyBatchesMakeReplicasEqual) {
 
 // Goal: also, the changes that the primary noted before change nothing more, and a promoted replica
 // goes on as the primary would have. Method: the same random changes on both.
-TEST(PoliciesReplicaTest, EverythingMakesAnyServerEqual) {
+TEST(PoliciesReplicaTest, CopiesMakeAnyServerEqual) {
   CheckLaw(1'000, [] {
     Server primary;
     Server replica;
@@ -170,16 +193,15 @@ TEST(PoliciesReplicaTest, EverythingMakesAnyServerEqual) {
     }
     const PolicyId next = std::max(NextIdOf(primary.policies), NextIdOf(replica.policies));
     const std::uint64_t version = replica.policies.version();
-    const PolicyChanges all = Sent(primary.policies.Everything());
-    RC_ASSERT(replica.policies.Apply(all, true).dropped == 0U);
+    RC_ASSERT(Copy(primary.policies, replica.policies) == 0U);
     RC_ASSERT(replica.policies.version() != version);
     RC_ASSERT(NextIdOf(replica.policies) == next);
     ExpectSame(replica.policies, primary.policies);
 
     replica.Save();
     ExpectSame(replica.saved, primary.policies);
-    RC_ASSERT(replica.policies.Apply(all, true).dropped == 0U);
-    RC_ASSERT(replica.policies.TakeChanges().overrides.empty());  // nothing to save again
+    RC_ASSERT(Copy(primary.policies, replica.policies) == 0U);
+    RC_ASSERT(replica.policies.TakeChanges().empty());  // nothing to save again
     RC_ASSERT(replica.policies.Apply(Sent(primary.policies.TakeChanges()), false).dropped == 0U);
     ExpectSame(replica.policies, primary.policies);
 
@@ -196,8 +218,9 @@ class PoliciesApplyTest : public testing::Test {
         Policy{std::move(name), id, false, LimitsOf({"10/s"}), nullptr});
   }
   std::size_t Apply(std::vector<PolicyChanges::PolicyChange> policies,
-                    std::vector<OverrideChange> overrides, bool whole = false) {
-    return policies_.Apply({std::move(policies), std::move(overrides), PolicyId{1}}, whole).dropped;
+                    std::vector<OverrideChange> overrides) {
+    return policies_.Apply({std::move(policies), {}, std::move(overrides), PolicyId{1}}, false)
+        .dropped;
   }
   [[nodiscard]] std::vector<std::string> Names() const {
     std::vector<std::string> names;
@@ -219,9 +242,7 @@ TEST_F(PoliciesApplyTest, AChangedPolicyKeepsItsOverridesObject) {
   EXPECT_EQ(policies_.Find("a")->overrides, overrides);
   EXPECT_EQ(overrides->size(), 2U);
   EXPECT_EQ(NextIdOf(policies_), PolicyId{8});
-  EXPECT_EQ(Apply({{PolicyId{7}, PolicyOf("a", PolicyId{7})}}, {{PolicyId{7}, "l", limits_}}, true),
-            0U);
-  EXPECT_EQ(policies_.Find("a")->overrides, overrides);
+  EXPECT_EQ(policies_.ReplaceOverrides(PartitionOfOverride("k"), {}).dropped, 0U);
   EXPECT_THAT(overrides->Keys(), ElementsAre("l"));
   EXPECT_EQ(Apply({{PolicyId{7}, PolicyOf("b", PolicyId{7})}}, {}), 0U);
   EXPECT_THAT(Names(), ElementsAre("b7"));
@@ -251,13 +272,21 @@ TEST_F(PoliciesApplyTest, WhatHasNoPlaceIsDroppedAndCounted) {
   EXPECT_EQ(Apply({{PolicyId{1}, PolicyOf("a", PolicyId{1})}}, {{PolicyId{1}, "k", limits_},
                                                                 {PolicyId{1}, "l", limits_},
                                                                 {PolicyId{1}, "m", limits_},
+                                                                {PolicyId{1}, "n", limits_},
+                                                                {PolicyId{1}, "o", limits_},
                                                                 {PolicyId{4}, "k", limits_},
                                                                 {PolicyId{4}, "l", nullptr}}),
-            2U);
-  EXPECT_THAT(policies_.Find("a")->overrides->Keys(), ElementsAre("k", "l"));
-  EXPECT_EQ(Apply({}, {{PolicyId{1}, "m", limits_}, {PolicyId{1}, "k", nullptr}}), 0U)
+            2U)
+      << "of a replica's overrides, which may be those of two states, one, and that of no policy";
+  EXPECT_THAT(policies_.Find("a")->overrides->Keys(), ElementsAre("k", "l", "m", "n"));
+  EXPECT_EQ(Apply({}, {{PolicyId{1}, "o", limits_}, {PolicyId{1}, "k", nullptr}}), 0U)
       << "removals make room";
-  EXPECT_THAT(policies_.Find("a")->overrides->Keys(), ElementsAre("l", "m"));
+  EXPECT_THAT(policies_.Find("a")->overrides->Keys(), ElementsAre("l", "m", "n", "o"));
+  EXPECT_FALSE(policies_.Override("a", "p", *limits_).ok());
+  EXPECT_EQ(
+      policies_.ReplaceOverrides(PartitionOfOverride("k"), {{PolicyId{4}, "k", limits_}}).dropped,
+      0U)
+      << "its policy is still to come";
   EXPECT_EQ(Apply({{kNoPolicy, PolicyOf("b", kNoPolicy)},
                    {kThrottleOwner.policy, PolicyOf("b", kThrottleOwner.policy)},
                    {PolicyId{2}, PolicyOf("b b", PolicyId{2})}},

@@ -70,16 +70,25 @@ class ReadingTarget final : public SinkTarget {
     CheckRecords(*copy, RecordsKind::kPartition);
     return copy->rewritten_partitions.at(0);
   }
-  bool ApplyPolicies(std::string_view body) override {
+  std::optional<std::uint16_t> ApplyOverrides(std::string_view body, bool) override {
+    const std::optional<OverridesBody> copy = ReadOverrides(body);
+    if (!copy) return std::nullopt;
+    WriteOverrides(copy->partition, copy->overrides, kPoliciesBytes,
+                   [&](std::string_view again) { WEIR_CHECK(ReadOverrides(again).has_value()); });
+    return copy->partition;
+  }
+  std::optional<PoliciesTouched> ApplyPolicies(std::string_view body) override {
     const std::optional<PolicyChanges> changes = ReadPolicies(body);
-    if (!changes) return false;
+    if (!changes) return std::nullopt;
     WritePolicies(*changes, kPoliciesBytes, [&](std::string_view again, bool is_last) {
       WEIR_CHECK(is_last);
       WEIR_CHECK(ReadPolicies(again).has_value());
     });
-    return true;
+    return PoliciesTouched{.policies = true};
   }
-  bool ApplyWholePolicies(std::string_view body, Part) override { return ApplyPolicies(body); }
+  bool ApplyPolicyList(std::string_view body, Part) override {
+    return ApplyPolicies(body).has_value();
+  }
   void Flush(TableGeneration) override {}
 };
 
