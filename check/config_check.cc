@@ -17,7 +17,6 @@
 #include "server/config/options.h"
 #include "server/http/check_routes.h"
 #include "server/net/tls_context.h"
-#include "server/os/wipe.h"
 
 namespace weir {
 namespace {
@@ -69,8 +68,8 @@ FileReport CheckConfigFile(const std::string& path) {
   }
   if (const absl::Status fit = CheckTogether(options); !fit.ok()) Find(report, path, fit);
   AccessList users;
-  const absl::Status configured = users.Configure(options.requirepass, options.users_file);
-  Wipe(options.requirepass);
+  const absl::Status configured = users.Configure(options.requirepass.text(), options.users_file);
+  options.requirepass = {};
   const std::string& users_place = options.users_file.empty() ? path : options.users_file;
   if (!configured.ok()) {
     Find(report, users_place, configured);

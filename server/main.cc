@@ -14,7 +14,6 @@
 #include "server/os/log.h"
 #include "server/os/memory.h"
 #include "server/os/signals.h"
-#include "server/os/wipe.h"
 #include "server/server.h"
 
 namespace weir {
@@ -46,8 +45,8 @@ int Serve(Options& options) {
   Server server(options);
   absl::Status started = server.HandleSignals();
   if (started.ok()) started = server.Start();
-  Wipe(options.requirepass);  // The server has its hash.
-  Wipe(options.primary_password);
+  options.requirepass = {};  // The server has its hash.
+  options.primary_password = {};
   if (!started.ok()) return End(options, started);
   if (const absl::Status ran = server.Run(); !ran.ok()) return End(options, ran);
   spdlog::info("stopped");

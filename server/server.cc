@@ -38,7 +38,6 @@
 #include "server/os/signals.h"
 #include "server/os/system_clock.h"
 #include "server/os/waiting_thread.h"
-#include "server/os/wipe.h"
 #include "server/page/api_numbers.h"
 #include "server/replicas/replication_control.h"
 #include "server/service_reporter.h"
@@ -55,7 +54,7 @@ constexpr std::chrono::minutes kClockLagLoggedMin{1};
 
 // Returns the options with the real numbers of threads and clients, and without the password.
 Options EffectiveOptions(Options options) {
-  Wipe(options.requirepass);  // Services wipes the other one where it is not needed.
+  options.requirepass = {};  // Services wipes the other one where it is not needed.
   if (options.threads == 0) {
     options.threads = std::clamp(std::thread::hardware_concurrency(), 1U, kDefaultThreadsMax);
   }
@@ -125,7 +124,7 @@ class Server::Impl {
       const Instant last = previous_run().last_time;
       if (replication_->is_replica() && last != Instant{}) clock_.RunOn(last);
     }
-    access_ = services_.access.Configure(options.requirepass, options.users_file);
+    access_ = services_.access.Configure(options.requirepass.text(), options.users_file);
     services_.host_clock_offset = [this] { return system_clock_.OffsetToWallClock(); };
     services_.wall_clock_offset = [this] { return OffsetToWallClock(); };
     services_.request_shutdown = [this](bool saves) { RequestShutdown(saves); };

@@ -133,6 +133,10 @@ std::optional<std::string> Parse(const OptionSpec&, std::string_view text, std::
   return std::string(text);
 }
 
+std::optional<Secret> Parse(const OptionSpec&, std::string_view text, Secret Options::*) {
+  return Secret(text);
+}
+
 template <typename Word>
 std::optional<Word> Parse(const OptionSpec&, std::string_view text, Word Options::*) {
   const std::vector<std::string> words = absl::StrSplit(AbslView(OptionWords(Word{})), '|');
@@ -162,6 +166,7 @@ std::string Print(milliseconds duration) {
   return absl::StrCat(millis / 1000, "s");
 }
 std::string Print(const std::string& text) { return text; }
+std::string Print(const Secret& secret) { return secret.text(); }
 template <typename Word>
 std::string Print(Word word) {
   return std::string(WordOf(word));
@@ -200,6 +205,7 @@ std::string Expected(const OptionSpec& spec, milliseconds Options::*) {
 }
 std::string Expected(const OptionSpec&, bool Options::*) { return "true or false"; }
 std::string Expected(const OptionSpec&, std::string Options::*) { return "any text"; }
+std::string Expected(const OptionSpec&, Secret Options::*) { return "any text"; }
 template <typename Word>
 std::string Expected(const OptionSpec&, Word Options::*) {
   return absl::StrCat("one of ", absl::StrReplaceAll(AbslView(OptionWords(Word{})), {{"|", ", "}}));
@@ -224,9 +230,6 @@ absl::Status SetOption(const OptionSpec& spec, std::string_view text, Options& o
     auto value = Parse(spec, text, field);
     if (!value) return false;
     options.*field = *value;
-    if constexpr (std::is_same_v<decltype(value), std::optional<std::string>>) {
-      Wipe(*value);  // It may be a password, of which a move would leave a copy.
-    }
     return true;
   };
   if (std::visit(set, spec.field)) return absl::OkStatus();
@@ -246,6 +249,7 @@ std::string_view OptionKind(const OptionSpec& spec) {
   if (std::holds_alternative<ByteCount Options::*>(spec.field)) return "SIZE";
   if (std::holds_alternative<milliseconds Options::*>(spec.field)) return "TIME";
   if (std::holds_alternative<std::string Options::*>(spec.field)) return "TEXT";
+  if (std::holds_alternative<Secret Options::*>(spec.field)) return "TEXT";
   return "WORD";
 }
 

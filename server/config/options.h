@@ -29,6 +29,7 @@
 #include "core/commands/percents.h"
 #include "server/os/descriptor_limit.h"
 #include "server/os/log.h"
+#include "server/os/wipe.h"
 
 namespace weir {
 
@@ -104,9 +105,9 @@ struct Options {
   OnPersistError on_persist_error{};
   bool reset_clock = false;
   bool accept_damaged_state = false;
-  std::string requirepass;  // empty: none; the server keeps only its hash
-  std::string users_file;   // path; empty: none
-  std::string policies;     // path of the policy file; empty: none
+  Secret requirepass;      // empty: none; the server keeps only its hash
+  std::string users_file;  // path; empty: none
+  std::string policies;    // path of the policy file; empty: none
   LogLevel log_level{};
   LogLineFormat log_format{};
   std::string config;  // path of the file; empty: none
@@ -138,7 +139,7 @@ struct Options {
   std::chrono::milliseconds notify_interval{0};  // 0: none
   HostAndPort replicaof;                         // none: a primary
   std::string primary_user;                      // empty: the user `default`
-  std::string primary_password;                  // empty: none; Settings alone has it
+  Secret primary_password;                       // empty: none; Settings alone has it
   HostName replica_announce_ip;                  // none: that of the socket
   std::int64_t replica_announce_port = 0;        // 0: port, or tls-port under replication-tls
   bool replica_announced = true;
@@ -179,9 +180,9 @@ struct OptionSpec {
       std::variant<AddressList Options::*, HostList Options::*, HostName Options::*,
                    HostAndPort Options::*, Percents Options::*, std::int64_t Options::*,
                    ByteCount Options::*, std::chrono::milliseconds Options::*, bool Options::*,
-                   std::string Options::*, Durability Options::*, LogLevel Options::*,
-                   LogLineFormat Options::*, OnPersistError Options::*, TlsAuthClients Options::*,
-                   UnixSocketPerm Options::*>;
+                   std::string Options::*, Secret Options::*, Durability Options::*,
+                   LogLevel Options::*, LogLineFormat Options::*, OnPersistError Options::*,
+                   TlsAuthClients Options::*, UnixSocketPerm Options::*>;
 
   std::string_view name;  // without the dashes
   Field field;

@@ -3,7 +3,9 @@
 //
 //     if (clients >= services.settings.Get(&Options::max_clients)) ...
 //
-// A text that is `live`, such as a password, is read with All.
+// A text that is `live` is read with All. One is a password, that of the link to a primary, which
+// is kept here: the next attempt to connect needs it. Copies of it are wiped at their ends
+// (Secret).
 //
 // A part that keeps a copy of an option is told of changes by OnChange.
 //

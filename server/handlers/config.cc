@@ -19,6 +19,7 @@
 #include "server/commands/handlers.h"
 #include "server/config/options.h"
 #include "server/os/log.h"
+#include "server/os/wipe.h"
 #include "server/session/call.h"
 
 namespace weir {
@@ -133,9 +134,14 @@ absl::Status Assign(const Assignment& assignment, Options& options) {
 
 void LogChange(const Call& call, const OptionSpec& spec, const Options& before,
                const Options& after) {
-  const std::string old = OptionText(spec, before);
-  const std::string now = OptionText(spec, after);
-  if (now == old) return;
+  std::string old = OptionText(spec, before);
+  std::string now = OptionText(spec, after);
+  const bool has_changed = now != old;
+  if (spec.secret) {
+    Wipe(old);
+    Wipe(now);
+  }
+  if (!has_changed) return;
   if (spec.secret) {
     return spdlog::warn("client {}, user '{}', has set {}",
                         EscapedForLog(call.session.record().address),

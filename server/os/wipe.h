@@ -1,9 +1,14 @@
 // Overwrites secrets, so that a later dump of the process does not have them.
+//
+//     Secret password = "...";                  // wiped at its end, as are all copies of it
+//     Wipe(std::span(input).first(bytes));
 #pragma once
 
 #include <cstring>
 #include <span>
 #include <string>
+#include <string_view>
+#include <type_traits>
 
 namespace weir {
 
@@ -14,5 +19,31 @@ inline void Wipe(std::string& text) noexcept {
   Wipe(std::span(text));
   text.clear();
 }
+
+// A text that is wiped at its end and before it gets another value. A move is a copy, as a moved
+// text would leave its bytes behind.
+class Secret {
+ public:
+  Secret() = default;
+  template <typename Text>
+  requires std::is_convertible_v<const Text&, std::string_view> Secret(const Text& text)
+      : text_(std::string_view(text)) {}  // NOLINT(google-explicit-constructor)
+  Secret(const Secret& other) = default;
+  Secret& operator=(const Secret& other) {
+    if (this == &other) return *this;
+    Wipe(text_);
+    text_ = other.text_;
+    return *this;
+  }
+  ~Secret() { Wipe(text_); }
+
+  [[nodiscard]] const std::string& text() const noexcept { return text_; }
+  [[nodiscard]] bool empty() const noexcept { return text_.empty(); }
+
+  friend bool operator==(const Secret&, const Secret&) = default;
+
+ private:
+  std::string text_;
+};
 
 }  // namespace weir

@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
+#include "core/base/check.h"
 #include "core/base/status.h"
 #include "core/table/key_hash.h"
 #include "protocol/integer.h"
@@ -81,12 +82,20 @@ std::optional<LinkReply> ReadLinkReply(std::string_view input) {
   return reply;
 }
 
-std::string LinkRequest(std::span<const std::string> words) {
-  std::string request = absl::StrCat("*", words.size(), "\r\n");
-  for (const std::string& word : words) {
-    absl::StrAppend(&request, "$", word.size(), "\r\n", word, "\r\n");
+Secret LinkRequest(std::span<const std::string_view> words) {
+  constexpr std::size_t kAroundWord = 32;  // at most
+  std::size_t bytes = kAroundWord;
+  for (const std::string_view word : words) bytes += kAroundWord + word.size();
+  std::string request;
+  request.reserve(bytes);  // A buffer that grew would leave its bytes behind.
+  absl::StrAppend(&request, "*", words.size(), "\r\n");
+  for (const std::string_view word : words) {
+    absl::StrAppend(&request, "$", word.size(), "\r\n", AbslView(word), "\r\n");
   }
-  return request;
+  WEIR_CHECK(request.size() <= bytes);
+  Secret whole = request;
+  Wipe(request);
+  return whole;
 }
 
 std::string ReferralTo(const HostAndPort& primary) {

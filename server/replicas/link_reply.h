@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/table/key_hash.h"
+#include "server/os/wipe.h"
 #include "server/state/replication.h"
 
 namespace weir {
@@ -31,8 +32,8 @@ struct LinkReply {
   return hasher.FingerprintOf("the secret of the keys");
 }
 
-// The words of a request as an array of RESP.
-[[nodiscard]] std::string LinkRequest(std::span<const std::string> words);
+// The words of a request as an array of RESP. One of them may be a password.
+[[nodiscard]] Secret LinkRequest(std::span<const std::string_view> words);
 
 // The error of RL.SYNC on a replica, which names the primary to ask instead; and the address in
 // such an error, or nothing if it is another one.

@@ -1,6 +1,7 @@
 #include "server/replicas/primary_link.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,7 +15,6 @@
 #include "core/base/status.h"
 #include "server/net/host_look_up.h"
 #include "server/os/log.h"
-#include "server/os/wipe.h"
 #include "server/replicas/link_reply.h"
 #include "server/replicas/own_address.h"
 
@@ -223,23 +223,18 @@ std::string PrimaryLink::ShakeHands() {
 }
 
 std::string PrimaryLink::LogIn() {
-  std::string password = settings_.All().primary_password;
-  if (password.empty()) {
+  const Options options = settings_.All();  // which wipes its copy of the password
+  std::vector<std::string> reply;
+  if (options.primary_password.empty()) {
     // A server that wants a password refuses RL.SYNC for its length, which says less.
-    std::vector<std::string> reply;
-    const std::string failed = Ask({"PING"}, reply);
+    const std::string failed = Ask(std::array<std::string_view, 1>{"PING"}, reply);
     const bool needs_password = failed.find("NOAUTH") != std::string::npos;
     return failed.starts_with(kItAnswers) && !needs_password ? std::string() : failed;
   }
-  const std::string& user = settings_.All().primary_user;
-  std::vector<std::string> words = {"AUTH"};
-  if (!user.empty()) words.push_back(user);
-  words.push_back(password);
-  std::vector<std::string> reply;
-  std::string failed = Ask(words, reply);
-  Wipe(words.back());
-  Wipe(password);
-  return failed;
+  std::vector<std::string_view> words = {"AUTH"};
+  if (!options.primary_user.empty()) words.push_back(options.primary_user);
+  words.push_back(options.primary_password.text());
+  return Ask(words, reply);
 }
 
 std::string PrimaryLink::Sync() {
@@ -256,7 +251,9 @@ std::string PrimaryLink::Sync() {
   request.key_fingerprint = FingerprintOfSecret(limiter_.hasher());
   if (!history.id.empty()) request.from = {history.id, sink_.applied()};
   std::vector<std::string> reply;
-  if (std::string failed = Ask(SyncWords(request), reply); !failed.empty()) return failed;
+  const std::vector<std::string> words = SyncWords(request);
+  const std::vector<std::string_view> views(words.begin(), words.end());
+  if (std::string failed = Ask(views, reply); !failed.empty()) return failed;
   const SyncAnswer answer = ReadSyncAnswer({.error = "", .words = std::move(reply)});
   return answer.error.empty() ? Begin(answer) : answer.error;
 }
@@ -391,9 +388,9 @@ std::string PrimaryLink::Take(std::string_view bytes, HostInstant now) {
   return goes_on ? std::string() : absl::StrCat("it sends ", sink_.error());
 }
 
-std::string PrimaryLink::Ask(const std::vector<std::string>& words,
+std::string PrimaryLink::Ask(std::span<const std::string_view> words,
                              std::vector<std::string>& reply) {
-  if (std::string failed = Send(LinkRequest(words)); !failed.empty()) return failed;
+  if (std::string failed = Send(LinkRequest(words).text()); !failed.empty()) return failed;
   const HostInstant begun = clock_.HostNow();
   for (;;) {
     if (std::optional<LinkReply> read = ReadLinkReply(pending_)) {

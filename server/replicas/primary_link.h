@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -138,7 +139,7 @@ class PrimaryLink {
   void AppendAck(std::string& out);
   void SaveWhatIsNew();
   // Sends a request and reads its reply.
-  [[nodiscard]] std::string Ask(const std::vector<std::string>& words,
+  [[nodiscard]] std::string Ask(std::span<const std::string_view> words,
                                 std::vector<std::string>& reply);
   [[nodiscard]] std::string Send(std::string_view bytes);
   // Returns the number of bytes, or nothing if none has come within `wait`.

@@ -14,7 +14,6 @@
 #include "core/base/status.h"
 #include "core/commands/command_spec.h"
 #include "core/commands/decision_events.h"
-#include "server/os/wipe.h"
 
 namespace weir {
 namespace {
@@ -30,14 +29,14 @@ std::string RandomRunId() {
 
 // `access` has the password's hash; readers of the options must not see the password.
 Options WithoutPassword(Options options) {
-  Wipe(options.requirepass);
+  options.requirepass = {};
   return options;
 }
 
 // The password of the link to the primary is needed again and may change, so `settings` has it.
 Options WithoutPasswords(const Options& options) {
   Options others = WithoutPassword(options);
-  Wipe(others.primary_password);
+  others.primary_password = {};
   return others;
 }
 

@@ -43,7 +43,8 @@ class BareReplica {
                                                       .run_id = std::string(40, 'a'),
                                                       .ip = {},
                                                       .port = 1});
-    ASSERT_TRUE(client_.Send(LinkRequest(words)));
+    const std::vector<std::string_view> views(words.begin(), words.end());
+    ASSERT_TRUE(client_.Send(LinkRequest(views).text()));
     std::string input;
     std::optional<LinkReply> reply;
     while (!(reply = ReadLinkReply(input))) {
