@@ -14,6 +14,7 @@ import signal
 import socket
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from typing import NamedTuple
@@ -22,6 +23,7 @@ SERVER = "build/release/weir-server"
 SERVER_CORE, LOAD_CORE = 0, 1
 SWEEP = 15.0  # seconds in which weir's sweeper completes a lap
 SWEPT_BYTES = 1_000_000  # growth below this is not waited for
+LAST_BYTES = 4096  # of the log of a server that has ended, shown where its load fails
 KEYS = 1_000_000  # default number of values of __rand_int__ in a request, each of 12 digits
 
 
@@ -114,27 +116,39 @@ class Subject:
         for name, text in (files or {}).items():
             with open(os.path.join(self.directory, name), "w", encoding="ascii") as file:
                 file.write(text.replace("{port}", str(self.port)))
+        self.errors = tempfile.TemporaryFile()  # the process's standard error
         self.process = subprocess.Popen(
             pinned(core, [word.format(port=self.port) for word in command]),
             cwd=self.directory,
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stderr=self.errors,
         )
         # Waits until it listens and has loaded its state.
         request, answers = ready
         while not self.answer(request).startswith(answers):
             if self.process.poll() is not None:
-                raise SystemExit(f"{command[0]} has ended before it listened")
+                raise SystemExit(f"{command[0]} has ended before it listened\n{self.last_words()}")
             time.sleep(0.01)
 
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, error, *_):
+        if error:  # such as that of a load generator, whose server may have died
+            print(self.last_words(), file=sys.stderr)
         self.process.terminate()
         self.resume()
         self.process.wait()
         shutil.rmtree(self.directory)
+
+    def last_words(self):
+        """Whether the process lives, or its exit status, and the end of its standard error."""
+        status = self.process.poll()
+        size = os.fstat(self.errors.fileno()).st_size
+        # Not by a seek: the process writes where this descriptor stands.
+        text = os.pread(self.errors.fileno(), LAST_BYTES, max(0, size - LAST_BYTES))
+        state = "is alive" if status is None else f"has ended with {status}"
+        return f"the server {state}; the end of its log:\n{text.decode(errors='replace')}"
 
     def pause(self):
         """Stops it until resume(), so that others have its core alone."""

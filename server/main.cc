@@ -11,6 +11,7 @@
 #include "server/config/options.h"
 #include "server/config/version.h"
 #include "server/net/ping.h"
+#include "server/os/crash_report.h"
 #include "server/os/log.h"
 #include "server/os/memory.h"
 #include "server/os/signals.h"
@@ -41,6 +42,7 @@ int End(const Options& options, const absl::Status& failure) {
 int Serve(Options& options) {
   ConfigureLog(options.log_level, options.log_format);
   spdlog::info("weir {}", kVersion);
+  ReportCrashes(kVersion);
   BlockSignals();
   Server server(options);
   absl::Status started = server.HandleSignals();

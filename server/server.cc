@@ -174,7 +174,7 @@ class Server::Impl {
   void OnLoaded(const absl::Status& loaded);
   void OnNewSettings();
   absl::Status BeginService();
-  void OnSignal(int signal);
+  void OnSignal(const ReceivedSignal& signal);
   void ReloadPolicies();
   absl::Status LoadTls();
   void ReloadTls();
@@ -358,18 +358,21 @@ absl::Status Server::Impl::Run() {
 }
 
 absl::Status Server::Impl::HandleSignals() {
-  return signals_.Read([this](int signal) { OnSignal(signal); });
+  return signals_.Read([this](const ReceivedSignal& signal) { OnSignal(signal); });
 }
 
-void Server::Impl::OnSignal(int signal) {
-  if (signal == SIGHUP) {
+void Server::Impl::OnSignal(const ReceivedSignal& signal) {
+  const std::string_view name = signal.number == SIGHUP   ? "SIGHUP"
+                                : signal.number == SIGINT ? "SIGINT"
+                                                          : "SIGTERM";
+  spdlog::info("received {} from {}", name, signal.sender);
+  if (signal.number == SIGHUP) {
     reporter_.Reloading();
     ReloadTls();
     ReloadChecks();
     ReloadPolicies();
     return reporter_.Reloaded();
   }
-  spdlog::info("received {}", signal == SIGINT ? "SIGINT" : "SIGTERM");
   BeginDrain();
 }
 

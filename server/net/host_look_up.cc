@@ -7,9 +7,9 @@
 #include <asio/error.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/post.hpp>
-#include <pthread.h>
 
 #include "core/base/mutex.h"
+#include "server/os/crash_report.h"
 
 namespace weir {
 namespace {
@@ -68,7 +68,7 @@ HostLookUp::HostLookUp(const std::string& host, asio::io_context& context, Take 
   }
   try {
     std::thread([shared = shared_, host] {
-      pthread_setname_np(pthread_self(), "weir-look-up");
+      BeginThread("weir-look-up");
       Addresses found;
       const std::error_code failed = LookUpNow(host, found);
       --under_way;

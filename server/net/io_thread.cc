@@ -6,10 +6,10 @@
 
 #include <asio/ip/tcp.hpp>
 #include <asio/post.hpp>
-#include <pthread.h>
 
 #include "server/net/connection.h"
 #include "server/net/lingering_close.h"
+#include "server/os/crash_report.h"
 
 namespace weir {
 
@@ -36,7 +36,7 @@ IoThread::~IoThread() {
 
 void IoThread::Start(const std::string& name, std::function<void()> on_end) {
   thread_ = std::thread([this, name, on_end = std::move(on_end)] {
-    pthread_setname_np(pthread_self(), name.c_str());
+    BeginThread(name.c_str());
     context_.run();
     on_end();
   });

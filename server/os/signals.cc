@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include <asio/buffer.hpp>
 #include <pthread.h>
 
@@ -21,6 +22,15 @@ sigset_t Handled() {
   return signals;
 }
 
+// A process outside of the container has the number 0 here.
+std::string SenderOf(const signalfd_siginfo& signal) {
+  if (signal.ssi_code == SI_KERNEL) return "the kernel, as for a key of the terminal";
+  const std::string process = signal.ssi_pid == 0
+                                  ? std::string("a process outside of this container")
+                                  : absl::StrCat("process ", signal.ssi_pid);
+  return absl::StrCat(process, ", user ", signal.ssi_uid);
+}
+
 }  // namespace
 
 void BlockSignals() {
@@ -28,7 +38,7 @@ void BlockSignals() {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
 
-absl::Status SignalReader::Read(std::function<void(int)> on_signal) {
+absl::Status SignalReader::Read(std::function<void(const ReceivedSignal&)> on_signal) {
   const sigset_t signals = Handled();
   const int descriptor = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
   if (descriptor < 0) return absl::ErrnoToStatus(errno, "cannot read signals");
@@ -62,7 +72,7 @@ void SignalReader::ReadNext() {
   descriptor_.async_read_some(asio::buffer(&read_, sizeof read_),
                               [this](std::error_code error, std::size_t) {
                                 if (error) return;
-                                on_signal_(static_cast<int>(read_.ssi_signo));
+                                on_signal_({static_cast<int>(read_.ssi_signo), SenderOf(read_)});
                                 ReadNext();
                               });
 }

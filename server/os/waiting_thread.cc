@@ -2,15 +2,14 @@
 
 #include <utility>
 
-#include <pthread.h>
-
 #include "core/base/check.h"
+#include "server/os/crash_report.h"
 
 namespace weir {
 
 WaitingThread::WaitingThread(const std::string& name)
     : thread_([this, name] {
-        pthread_setname_np(pthread_self(), name.c_str());
+        BeginThread(name.c_str());
         Run();
       }) {}
 

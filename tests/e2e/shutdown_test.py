@@ -1,5 +1,6 @@
 """Starts, refusals to start, and ends of the server."""
 
+import ctypes
 import json
 import os
 import signal
@@ -7,9 +8,18 @@ import threading
 import time
 import unittest
 
-from weir_e2e import NEVER, Client, ServerTest, encode
+from weir_e2e import NEVER, Client, ServerTest, encode, sanitized
 
 EXIT_SECONDS_MAX = 5.0
+
+
+def thread_named(process, name):
+    """The number of the process's thread with this name."""
+    for thread in os.listdir(f"/proc/{process}/task"):
+        with open(f"/proc/{process}/task/{thread}/comm", encoding="ascii") as comm:
+            if comm.read() == name + "\n":
+                return int(thread)
+    raise AssertionError(f"no thread {name}")
 
 
 class ShutdownTest(ServerTest):
@@ -58,6 +68,27 @@ class ShutdownTest(ServerTest):
         for i in range(count):
             self.assertEqual(client.reply()[:2], [1, count - 1 - i])
         self.assertEqual(client.rest(), b"")
+
+    def test_the_sender_of_a_signal_is_logged(self):
+        server = self.start()
+        by = f"from process {os.getpid()}, user {os.getuid()}"
+        server.process.send_signal(signal.SIGHUP)
+        server.wait_for_log(f"received SIGHUP {by}")
+        self.assert_ends(server)
+        server.wait_for_log(f"received SIGTERM {by}")
+
+    # Goal: a server that dies names the signal, its thread and its calls, and its status is the
+    # signal. Method: a signal of a fault, from outside, to one of its threads.
+    @unittest.skipIf(sanitized(), "the sanitizer reports")
+    def test_a_death_leaves_a_trace(self):
+        server = self.launch("--port", "0", "--threads", "1")
+        self.assertGreater(server.port, 0)
+        io_thread = thread_named(server.pid, "weir-io-0")
+        ctypes.CDLL(None).tgkill(server.pid, io_thread, signal.SIGSEGV)
+        self.assertEqual(server.wait(), -signal.SIGSEGV)
+        by = f"from process {os.getpid()}, user {os.getuid()}"
+        server.wait_for_log(rf"SIGSEGV {by}, in thread weir-io-0 \({io_thread}\), weir ")
+        server.wait_for_log(r"weir-server\(.*\) ?\[0x[0-9a-f]+\]")
 
     def test_any_state_of_the_clients_is_no_obstacle(self):
         for how in (signal.SIGTERM, signal.SIGINT):

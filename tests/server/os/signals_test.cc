@@ -2,8 +2,11 @@
 // back. Method: signals to this thread, which blocks them as the server's threads do.
 #include "server/os/signals.h"
 
+#include <unistd.h>
+
 #include <csignal>
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -28,8 +31,9 @@ class SignalsTest : public testing::Test {
 
   // Reads signals; returns when the reader is closed.
   void ReadUntilClosedAfter(SignalReader& reader, std::size_t count) {
-    const absl::Status reading = reader.Read([this, &reader, count](int signal) {
-      read_.push_back(signal);
+    const absl::Status reading = reader.Read([this, &reader, count](const ReceivedSignal& signal) {
+      read_.push_back(signal.number);
+      sender_ = signal.sender;
       if (read_.size() == count) reader.Close();
     });
     ASSERT_TRUE(reading.ok()) << reading;
@@ -40,13 +44,15 @@ class SignalsTest : public testing::Test {
   asio::io_context context_;
   SignalReader reader_{context_};
   std::vector<int> read_;
+  std::string sender_;  // of the last one
 
  private:
   sigset_t before_{};
 };
 
 TEST_F(SignalsTest, OneAfterTheOtherIsRead) {
-  ASSERT_TRUE(reader_.Read([this](int signal) { read_.push_back(signal); }).ok());
+  ASSERT_TRUE(
+      reader_.Read([this](const ReceivedSignal& signal) { read_.push_back(signal.number); }).ok());
   for (const int signal : {SIGHUP, SIGHUP, SIGTERM, SIGINT, SIGHUP}) {
     raise(signal);
     context_.run_one();
@@ -58,6 +64,18 @@ TEST_F(SignalsTest, SignalsBeforeTheFirstReadAreRead) {
   for (const int signal : {SIGTERM, SIGHUP, SIGINT}) raise(signal);
   ReadUntilClosedAfter(reader_, 3);
   EXPECT_THAT(read_, UnorderedElementsAre(SIGTERM, SIGHUP, SIGINT));
+}
+
+TEST_F(SignalsTest, TheSenderIsNamed) {
+  for (const int signal : {SIGHUP, SIGTERM, SIGINT}) {
+    SignalReader reader(context_);
+    read_.clear();
+    kill(getpid(), signal);
+    ReadUntilClosedAfter(reader, 1);
+    EXPECT_EQ(sender_,
+              "process " + std::to_string(getpid()) + ", user " + std::to_string(getuid()));
+    BlockSignals();  // SIGINT, too, which Close() has unblocked
+  }
 }
 
 TEST_F(SignalsTest, NothingIsReadAfterItIsClosed) {

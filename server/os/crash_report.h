@@ -1,0 +1,29 @@
+// The last words of a process that a fault or an abort ends, on standard error:
+//
+//     SIGSEGV at address 0x10 in thread weir-io-1 (4712), weir 0.2.0
+//     /usr/bin/weir-server(+0x1b2c3) [0x55d0c31b2c3]                 the calls, the latest first
+//     ...
+//
+// `addr2line -e weir-server -f -C 0x1b2c3` makes a line of source of each. The process then ends by
+// the signal itself, so that the core, and what systemd says, are those of the fault. An exception
+// that nothing catches is named with its thread before.
+//
+// The report is written by calls that are safe in a signal handler, on a stack of its own: an
+// overflow of the thread's stack is reported, too. Builds with a sanitizer leave the signals to it.
+#pragma once
+
+#include <string_view>
+
+namespace weir {
+
+// Reports SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT, and exceptions that nothing catches, from
+// now on. Call it once, on the main thread, before any other thread begins. `program`: its name and
+// version, which must outlive the process's last word.
+void ReportCrashes(std::string_view program);
+
+// Names the calling thread, in at most 15 bytes, and gives it the stack of its report until it
+// ends. Each thread of the server calls it first. The threads of libraries, which do not, report on
+// the stack that they have.
+void BeginThread(const char* name);
+
+}  // namespace weir

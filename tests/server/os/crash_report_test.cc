@@ -1,0 +1,121 @@
+// Goal: a death leaves its signal, thread and calls on standard error, and its status is the
+// signal. Method: a child for each way to die. Under a sanitizer, which has reports of its own,
+// only exceptions.
+#include "server/os/crash_report.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstddef>
+#include <cstdlib>
+#include <exception>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "core/base/check.h"
+
+namespace weir {
+namespace {
+
+using testing::KilledBySignal;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kHasSanitizer = true;
+#elif defined(__has_feature)
+constexpr bool kHasSanitizer =
+    __has_feature(address_sanitizer) != 0 || __has_feature(thread_sanitizer) != 0;
+#else
+constexpr bool kHasSanitizer = false;
+#endif
+
+// Dies on a thread of the server.
+[[noreturn]] void DieInThread(void (*how)()) {
+  ReportCrashes("1.2.3");
+  std::thread([how] {
+    BeginThread("weir-test");
+    how();
+  }).join();
+  std::_Exit(0);
+}
+
+void WriteToNothing() { *reinterpret_cast<volatile int*>(0x10) = 1; }
+
+// A page that is beyond the end of its file.
+void ReadBeyondAFile() {
+  const int file = memfd_create("empty", 0);
+  const auto* page =
+      static_cast<volatile const char*>(mmap(nullptr, 4096, PROT_READ, MAP_SHARED, file, 0));
+  static_cast<void>(*page);
+}
+
+void DivideByZero() {
+  volatile int zero = 0;
+  volatile int result = 1 / zero;
+  static_cast<void>(result);
+}
+
+void RunNoInstruction() { __builtin_trap(); }
+
+// NOLINTNEXTLINE(misc-no-recursion)
+int Overflow(volatile char* above) {
+  volatile char bytes[4096];
+  bytes[0] = *above;
+  return Overflow(bytes) + bytes[0];
+}
+
+struct Death {
+  const char* name;
+  void (*how)();
+  int signal;
+  const char* report;
+};
+
+class CrashReportTest : public testing::TestWithParam<Death> {};
+
+TEST_P(CrashReportTest, IsWrittenAndTheSignalEndsTheProcess) {
+  if (kHasSanitizer) GTEST_SKIP() << "the sanitizer reports";
+  const Death& death = GetParam();
+  // The line is followed by the calls: files with addresses.
+  EXPECT_EXIT(
+      DieInThread(death.how), KilledBySignal(death.signal),
+      std::string(death.report) + " thread weir-test \\([0-9]+\\), weir 1\\.2\\.3\n.*\\[0x");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Each, CrashReportTest,
+    testing::Values(Death{"Segv", WriteToNothing, SIGSEGV, "SIGSEGV at address 0x10 in"},
+                    Death{"Bus", ReadBeyondAFile, SIGBUS, "SIGBUS at address 0x[0-9a-f]+ in"},
+                    Death{"Fpe", DivideByZero, SIGFPE, "SIGFPE at address 0x[0-9a-f]+ in"},
+                    Death{"Ill", RunNoInstruction, SIGILL, "SIGILL at address 0x[0-9a-f]+ in"},
+                    Death{"Abort", std::abort, SIGABRT, "SIGABRT in"},
+                    Death{"Check", [] { WEIR_CHECK(1 > 2); }, SIGABRT,
+                          "check failed: 1 > 2\nSIGABRT in"},
+                    Death{"Sent",
+                          [] {
+                            kill(getpid(), SIGSEGV);
+                            pause();
+                          },
+                          SIGSEGV, "SIGSEGV in"},
+                    Death{"Overflow",
+                          [] {
+                            char byte = 0;
+                            std::exit(Overflow(&byte));
+                          },
+                          SIGSEGV, "SIGSEGV at address 0x[0-9a-f]+ in"}),
+    [](const auto& death) { return std::string(death.param.name); });
+
+TEST(CrashReportOfExceptionsTest, TheThreadAndTheExceptionAreNamed) {
+  EXPECT_EXIT(DieInThread([] { static_cast<void>(std::string().at(5)); }), KilledBySignal(SIGABRT),
+              "thread weir-test \\([0-9]+\\) has thrown std::out_of_range: basic_string::at: ");
+  EXPECT_EXIT(DieInThread([] { std::terminate(); }), KilledBySignal(SIGABRT),
+              "has called std::terminate\n");
+  if (kHasSanitizer) return;  // it refuses the allocation without an exception
+  EXPECT_EXIT(DieInThread([] { std::string().reserve(std::size_t{1} << 62); }),
+              KilledBySignal(SIGABRT), "has thrown std::bad_alloc: std::bad_alloc\n");
+}
+
+}  // namespace
+}  // namespace weir
