@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/byte_order_mark.h"
 #include "core/base/check.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
@@ -97,6 +98,7 @@ bool LineReader::Next() {
 
 void LineReader::SetLine(std::string_view line) {
   ++number_;
+  if (number_ == 1) line = WithoutByteOrderMark(line);
   if (line.size() > kLineBytesMax) is_too_long_ = true;
   if (is_too_long_) line = {};
   if (line.ends_with('\r')) line.remove_suffix(1);

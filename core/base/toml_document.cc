@@ -9,8 +9,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 
+#include "core/base/byte_order_mark.h"
 #include "core/base/status.h"
 
 namespace weir {
@@ -62,8 +62,7 @@ absl::StatusOr<TomlDocument> TomlDocument::Read(const std::string& path, std::st
 }
 
 absl::StatusOr<TomlDocument> TomlDocument::Parse(std::string_view text, const std::string& path) {
-  constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
-  std::string own(absl::StripPrefix(AbslView(text), kByteOrderMark));
+  std::string own(WithoutByteOrderMark(text));
   std::string ascii = own;
   std::ranges::replace_if(ascii, IsForeign, '?');
   toml::parse_result parsed = toml::parse(ascii);

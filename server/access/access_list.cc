@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
+#include "core/base/byte_order_mark.h"
 #include "core/base/check.h"
 #include "core/base/status.h"
 #include "server/os/wipe.h"
@@ -91,7 +92,7 @@ absl::StatusOr<AccessList::Users> AccessList::ParseUsers(std::string_view text,
                                                          const std::string& path) {
   Users users;
   std::size_t number = 0;
-  for (const absl::string_view line : absl::StrSplit(AbslView(text), '\n')) {
+  for (const absl::string_view line : absl::StrSplit(AbslView(WithoutByteOrderMark(text)), '\n')) {
     ++number;
     const std::vector<std::string_view> words = WordsOf(StdView(line));
     if (words.empty()) continue;

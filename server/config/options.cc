@@ -18,6 +18,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 
+#include "core/base/byte_order_mark.h"
 #include "core/base/check.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
@@ -252,7 +253,7 @@ absl::Status ReadOptionsFile(const std::string& path, Options& options) {
 }
 
 absl::Status ApplyOptionsFile(std::string_view text, const std::string& path, Options& options) {
-  const std::string settings = WithoutComments(text);
+  const std::string settings = WithoutComments(WithoutByteOrderMark(text));
   const LineNames names(settings);
   WEIR_RETURN_IF_ERROR(names.CheckGivenOnce(path));
   std::istringstream stream(settings);

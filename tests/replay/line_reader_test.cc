@@ -39,6 +39,13 @@ TEST(LineReaderTest, LinesEndInAnyWay) {
   EXPECT_THAT(Lines("\n"), ElementsAre(""));
   EXPECT_THAT(Lines("a\nb\r\n\nc"), ElementsAre("a", "b", "", "c"));
   EXPECT_THAT(Lines("a\r\r\n"), ElementsAre("a\r"));
+  EXPECT_THAT(Lines("\xEF\xBB\xBF"
+                    "a\n\xEF\xBB\xBF"
+                    "b"),
+              ElementsAre("a",
+                          "\xEF\xBB\xBF"
+                          "b"))
+      << "a byte order mark is at the front of the file only";
 }
 
 TEST(LineReaderTest, ManyLinesComeOutWhole) {

@@ -45,7 +45,7 @@ TEST_F(AccessListTest, APasswordIsTheDefaultUsers) {
 
 TEST_F(AccessListTest, AFileNamesAllUsers) {
   const std::string path = directory_.Write("users",
-                                            "# who asks\r\n"
+                                            "\xEF\xBB\xBF# who asks\r\n"
                                             "user app on >secret ~app:* +@limit\r\n"
                                             "\n"
                                             "  user\tadmin  on nopass ~* +@all");

@@ -286,6 +286,13 @@ TEST(OptionsTest, AFileHasABound) {
             absl::StrCat("option 'config': '", too_long.path(), "' is longer than 1048576 bytes"));
 }
 
+TEST(OptionsTest, AByteOrderMarkIsSkipped) {
+  const ConfigFile file("\xEF\xBB\xBF# a comment\nport = 1\n");
+  const auto line = Parse({"--config", file.path()});
+  ASSERT_TRUE(line.ok()) << line.status();
+  EXPECT_EQ(line->options.port, 1);
+}
+
 TEST(OptionsTest, AnOptionThatNeedsAnotherSaysSo) {
   Options options = DefaultOptions();
   EXPECT_TRUE(CheckTogether(options).ok());
