@@ -79,18 +79,23 @@ const std::string& NearestOf(const AddressList& addresses) {
   return nearest != addresses.end() ? *nearest : addresses.front();
 }
 
-absl::StatusOr<Target> TargetOf(const Options& options) {
-  const std::string& host = NearestOf(options.bind);
-  if (!options.tls_only && options.port != 0) return TcpTarget(host, options.port, false);
-  if (!options.unix_socket.empty()) return UnixTarget(options.unix_socket);
-  if (options.tls_port != 0) return TcpTarget(host, options.tls_port, true);
+// The server at the ports of the options, on this host, or on their bind addresses or Unix socket
+// if it is empty.
+absl::StatusOr<Target> TargetAtOwnPorts(const Options& options, const std::string& host) {
+  const std::string& from = host.empty() ? NearestOf(options.bind) : host;
+  if (!options.tls_only && options.port != 0) return TcpTarget(from, options.port, false);
+  if (host.empty() && !options.unix_socket.empty()) return UnixTarget(options.unix_socket);
+  if (options.tls_port != 0) return TcpTarget(from, options.tls_port, true);
   return absl::InvalidArgumentError(
       "--ping needs an address: with port 0 the server takes any port");
 }
 
 absl::StatusOr<Target> TargetOf(const Options& options, std::string_view address) {
-  if (address.empty()) return TargetOf(options);
+  if (address.empty()) return TargetAtOwnPorts(options, {});
   if (address.find('/') != std::string_view::npos) return UnixTarget(std::string(address));
+  std::error_code error;
+  asio::ip::make_address_v6(std::string(address), error);
+  if (!error) return TargetAtOwnPorts(options, std::string(address));
   const std::size_t colon = std::min(address.rfind(':'), address.size());
   const std::string_view host = HostOf(address);
   const auto port = ParseInteger(address.substr(std::min(colon + 1, address.size())));

@@ -19,10 +19,11 @@ namespace weir {
 // The time for everything but the look-up of a host's name.
 inline constexpr std::chrono::milliseconds kPingTime = std::chrono::seconds{3};
 
-// Asks the server at `address`: "HOST:PORT", or the path of a Unix socket, which has a '/'. An
-// empty one is the address where a server with these options listens: its port, or else its Unix
-// socket, or else its tls-port. The port is spoken to by TLS if it is the tls-port of the options;
-// the server's certificate is not verified.
+// Asks the server at `address`: "HOST:PORT", or the path of a Unix socket, which has a '/'. An IPv6
+// address alone, "::1", is a host with the port of the options. An empty one is the address where a
+// server with these options listens: its port, or else its Unix socket, or else its tls-port. The
+// port is spoken to by TLS if it is the tls-port of the options; the server's certificate is not
+// verified.
 //
 // Fails with kInvalidArgument if the address is none; else with kUnavailable and one line that
 // names the address and the reason. Blocks.

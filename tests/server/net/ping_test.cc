@@ -126,6 +126,7 @@ TEST(PingTest, AServerThatIsNotThereOrHangsIsNamed) {
   EXPECT_EQ(ResultOf(At(1), "/nonexistent/weir.sock"),
             "no answer from '/nonexistent/weir.sock': No such file or directory");
   EXPECT_EQ(ResultOf(At(1), "[::1]:1"), "no answer from [::1]:1: Connection refused");
+  EXPECT_EQ(ResultOf(At(1), "::1"), "no answer from [::1]:1: Connection refused");
 }
 
 TEST(PingTest, AWrongAddressIsAnErrorOfTheCommandLine) {
@@ -137,6 +138,7 @@ TEST(PingTest, AWrongAddressIsAnErrorOfTheCommandLine) {
     EXPECT_EQ(answered.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_EQ(answered.message(), absl::StrCat("--ping '", address, "'", expected));
   }
+  EXPECT_EQ(Ping(At(0), "::1").code(), absl::StatusCode::kInvalidArgument) << "it has no port";
   EXPECT_EQ(Ping(At(0), "").message(),
             "--ping needs an address: with port 0 the server takes any port");
   EXPECT_EQ(Ping(At(0), "/" + std::string(108, 'x')).code(), absl::StatusCode::kInvalidArgument);
