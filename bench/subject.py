@@ -55,7 +55,8 @@ def read_report(report):
 
 def weir(*options, server=SERVER):
     """The command of a weir on port {port}, with one I/O thread."""
-    return [os.path.abspath(server), "--port", "{port}", "--threads", "1", *options]
+    threads = () if "--threads" in options else ("--threads", "1")
+    return [os.path.abspath(server), "--port", "{port}", *threads, *options]
 
 
 def redis(*options, server="redis-server"):

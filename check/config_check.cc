@@ -14,6 +14,7 @@
 #include "core/base/status.h"
 #include "core/words/policy_file.h"
 #include "server/access/access_list.h"
+#include "server/config/option_effects.h"
 #include "server/config/options.h"
 #include "server/http/check_routes.h"
 #include "server/net/tls_context.h"
@@ -82,6 +83,9 @@ FileReport CheckConfigFile(const std::string& path) {
               [&users](std::string_view name) { return users.FindActive(name) != nullptr; });
   }
   AddTls(report, path, options);
+  for (const std::string& sentence : OptionsWithoutEffect(options)) {
+    report.facts.push_back(absl::StrCat(path, ": ", sentence));
+  }
   if (report.findings.empty()) report.facts.insert(report.facts.begin(), path + ": ok");
   return report;
 }

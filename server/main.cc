@@ -8,6 +8,7 @@
 #include <spdlog/spdlog.h>
 
 #include "core/base/status.h"
+#include "server/config/option_effects.h"
 #include "server/config/options.h"
 #include "server/config/version.h"
 #include "server/net/ping.h"
@@ -42,6 +43,9 @@ int End(const Options& options, const absl::Status& failure) {
 int Serve(Options& options) {
   ConfigureLog(options.log_level, options.log_format);
   spdlog::info("weir {}", kVersion);
+  for (const std::string& sentence : OptionsWithoutEffect(options)) {
+    spdlog::warn("{}", EscapedForLog(sentence));
+  }
   ReportCrashes(kVersion);
   BlockSignals();
   Server server(options);

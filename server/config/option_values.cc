@@ -39,6 +39,14 @@ std::optional<std::string> ParseAddress(const std::string& text) {
   return std::nullopt;
 }
 
+// True for a text such as 10.0.0 or 1.2.3.456, which browsers take for an IPv4 address and name in
+// another form, or not at all.
+bool IsBrokenAddress(const std::string& host) {
+  const std::string last = host.substr(host.rfind('.') + 1);
+  const bool is_number = !last.empty() && last.find_first_not_of("0123456789") == std::string::npos;
+  return is_number && !ParseAddress(host);
+}
+
 std::optional<AddressList> Parse(const OptionSpec&, std::string_view text, AddressList Options::*) {
   AddressList addresses;
   for (const absl::string_view word :
@@ -57,7 +65,8 @@ std::optional<HostList> Parse(const OptionSpec&, std::string_view text, HostList
   for (const absl::string_view word :
        absl::StrSplit(AbslView(text), absl::ByAnyChar(", "), absl::SkipEmpty())) {
     std::optional<std::string> host = ParseHost(StdView(word));
-    if (!host || hosts.names.size() == kHostNamesMax) return std::nullopt;
+    if (!host || hosts.names.size() == kHostNamesMax || IsBrokenAddress(*host)) return std::nullopt;
+    if (std::ranges::find(hosts.names, *host) != hosts.names.end()) return std::nullopt;
     hosts.names.push_back(*std::move(host));
   }
   return hosts;
@@ -180,7 +189,8 @@ std::string Expected(const OptionSpec&, AddressList Options::*) {
 }
 std::string Expected(const OptionSpec&, HostList Options::*) {
   return absl::StrCat("at most ", kHostNamesMax,
-                      " host names without a port, separated by commas, as in weir.internal");
+                      " different host names without a port, separated by commas, as in "
+                      "weir.internal");
 }
 std::string Expected(const OptionSpec&, HostName Options::*) {
   return "a host name or an IP address, as in weir.internal";

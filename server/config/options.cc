@@ -71,6 +71,10 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   return text;
 }
 
+absl::Status GivenTwice(std::string_view name) {
+  return absl::InvalidArgumentError(absl::StrCat("option '", AbslView(name), "': given twice"));
+}
+
 // The error for a name that is no option. `shown` is the part of the input to quote.
 absl::Status UnknownOptionError(std::string_view kind, std::string_view name,
                                 std::string_view shown) {
@@ -299,14 +303,17 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) 
     const std::string_view name = argument.substr(0, argument.find('='));
     return UnknownOptionError("argument", name.starts_with("--") ? name.substr(2) : name, argument);
   }
+  if (ping->results().size() > 1) return GivenTwice("ping");
   // The file comes first, so that the command line overrides it.
   const auto config = std::ranges::find(given, std::string_view("config"),
                                         [](const auto& pair) { return pair.first->name; });
   if (!config->second->results().empty()) {
+    if (config->second->results().size() > 1) return GivenTwice("config");
     WEIR_RETURN_IF_ERROR(ReadOptionsFile(config->second->results().back(), line.options));
   }
   for (const auto& [spec, option] : given) {
     if (option->results().empty()) continue;
+    if (option->results().size() > 1) return GivenTwice(spec->name);
     WEIR_RETURN_IF_ERROR(SetOption(*spec, option->results().back(), line.options));
   }
   if (!ping->results().empty()) line.ping = ping->results().back();

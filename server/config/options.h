@@ -10,7 +10,7 @@
 //     max-wait = "60s"
 //     allow-explicit-time = true
 //
-// The command line wins over the file, the file over the fallbacks.
+// The command line wins over the file, the file over the fallbacks. Neither has an option twice.
 #pragma once
 
 #include <chrono>
@@ -260,7 +260,8 @@ absl::Status CheckTogether(const Options& options);
 // The meaning of --ping, for --help and the manual page.
 inline constexpr const char* kPingHelp =
     "Asks a running server whether it answers, and exits with 0 or 1: the one that the other "
-    "options describe, or the one at ADDRESS (HOST:PORT, an IPv6 address with the port of the options, "
+    "options describe, or the one at ADDRESS (HOST:PORT, an IPv6 address with the port of the "
+    "options, "
     "or the path of a Unix socket).";
 
 // A command line: the options to serve with, unless it asks for something else.

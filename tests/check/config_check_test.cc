@@ -49,12 +49,20 @@ TEST_F(ConfigCheckTest, FilesWithoutAMistakeAreCounted) {
   Give("policies", "policies.toml", "[policies]\nfree = '10/s'\npaid = '100/s'\n");
   Give("checks", "checks.toml", "[api]\nkey = 'k'\nlimits = ['10/s']\nuser = 'app'\n");
   Give("users-file", "users", "user app on >secret ~* +@all\n");
+  absl::StrAppend(&config_, "http-port = 1\n");
   const FileReport report = Report();
   EXPECT_THAT(report.findings, IsEmpty());
   const std::string folder = directory_.path() + "/";
   EXPECT_THAT(report.facts,
               ElementsAre(folder + "weir.toml: ok", folder + "users: 2 users, with default",
                           folder + "policies.toml: 2 policies", folder + "checks.toml: 1 route"));
+}
+
+TEST_F(ConfigCheckTest, AnOptionWithoutEffectIsNoMistakeAndIsNamed) {
+  config_ = "backup-dir = 'b'\n";
+  const FileReport report = Report();
+  EXPECT_THAT(report.findings, IsEmpty());
+  EXPECT_THAT(report.facts.back(), HasSubstr("weir.toml: option 'backup-dir' has no effect here"));
 }
 
 TEST_F(ConfigCheckTest, AMistakeInAnOptionHasItsLine) {

@@ -54,6 +54,18 @@ def client_environment(directory):
     return {**others, "HOME": directory, "LC_ALL": "C", "TERM": "xterm"}
 
 
+def last_of_each(words):
+    """The words of a command line without the options that later ones replace: a test's own words
+    come behind those of its helpers, and the server takes no option twice."""
+    options, name = {}, ""
+    for word in words:
+        if word.startswith("--"):
+            name = word.partition("=")[0]
+            options.pop(name, None)
+        options.setdefault(name, []).append(word)
+    return [word for option in options.values() for word in option]
+
+
 def run_all(*jobs):
     """Runs each function in its own thread; raises the first error of any."""
     errors = []
@@ -84,7 +96,7 @@ class Server:
             resource.setrlimit(resource.RLIMIT_NOFILE, limit)
 
         self.process = subprocess.Popen(
-            [*starter, os.environ["WEIR_SERVER"], *options],
+            [*starter, os.environ["WEIR_SERVER"], *last_of_each(options)],
             cwd=directory,
             env={**os.environ, **(environment or {})},
             stdin=subprocess.DEVNULL,

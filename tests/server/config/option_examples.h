@@ -138,8 +138,9 @@ inline const std::map<std::string_view, OptionMistakes> kBadOptions = {
     {"ack-timeout", {{"", "0", "0s", "61s"}, "a time from 1ms to 60s with a unit (ms, s, m, h)"}},
     {"admin-bind", {{"", "localhost", "127.0.0.1:7382"}, kAddressesWanted}},
     {"admin-hosts",
-     {{"weir:7382", "http://weir", "weir/", "[::1]", "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q"},
-      "at most 16 host names without a port, separated by commas, as in weir.internal"}},
+     {{"weir:7382", "http://weir", "weir/", "[::1]", "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q",
+       "weir,Weir", "weir,10.0.0", "1.2.3.456"},
+      "at most 16 different host names without a port, separated by commas, as in weir.internal"}},
     {"admin-port", {{"", "-1", "65536", "http"}, "an integer from 0 to 65535"}},
     {"allow-explicit-time", {{"yes", "TRUE", "1"}, "true or false"}},
     {"backup-dir", {}},  // any text may be a path
@@ -155,7 +156,7 @@ inline const std::map<std::string_view, OptionMistakes> kBadOptions = {
     {"http-bind", {{"", "localhost", "127.0.0.1:7381"}, kAddressesWanted}},
     {"http-hosts",
      {{"weir:7381", "http://weir", "weir/", "[::1]", "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q"},
-      "at most 16 host names without a port, separated by commas, as in weir.internal"}},
+      "at most 16 different host names without a port, separated by commas, as in weir.internal"}},
     {"http-port", {{"", "-1", "65536", "http"}, "an integer from 0 to 65535"}},
     {"http-tls-port", {{"", "-1", "65536", "https"}, "an integer from 0 to 65535"}},
     {"http-unix-socket", {}},  // any text may be a path

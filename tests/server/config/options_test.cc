@@ -286,6 +286,22 @@ TEST(OptionsTest, AFileHasABound) {
             absl::StrCat("option 'config': '", too_long.path(), "' is longer than 1048576 bytes"));
 }
 
+TEST(OptionsTest, AnOptionGivenTwiceOnTheCommandLineIsAnError) {
+  for (const OptionSpec& spec : OptionTable()) {
+    const std::string flag = absl::StrCat("--", AbslView(spec.name));
+    const std::string error = absl::StrCat("option '", AbslView(spec.name), "': given twice");
+    for (const OptionExample& example : kGoodOptions.at(spec.name)) {
+      if (example.text.empty()) continue;
+      EXPECT_EQ(ErrorOf({flag + "=" + example.text, flag + "=" + example.text}), error);
+    }
+    if (OptionKind(spec) == "FLAG") {
+      EXPECT_EQ(ErrorOf({flag, flag}), error);
+    }
+  }
+  EXPECT_EQ(ErrorOf({"--ping", "--ping=::1"}), "option 'ping': given twice");
+  EXPECT_EQ(ErrorOf({"--config=a", "--config=b"}), "option 'config': given twice");
+}
+
 TEST(OptionsTest, AByteOrderMarkIsSkipped) {
   const ConfigFile file("\xEF\xBB\xBF# a comment\nport = 1\n");
   const auto line = Parse({"--config", file.path()});

@@ -1,0 +1,81 @@
+#include "server/config/option_effects.h"
+
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/status.h"
+
+namespace weir {
+namespace {
+
+bool KeepsState(const Options& options) { return options.keeps_state(); }
+bool HasAdminPort(const Options& options) { return options.admin_port != 0; }
+bool HasHttpPort(const Options& options) {
+  return options.http_port != 0 || options.http_tls_port != 0;
+}
+bool HasHttp(const Options& options) {
+  return HasHttpPort(options) || !options.http_unix_socket.empty();
+}
+bool HasTlsPort(const Options& options) {
+  return options.tls_port != 0 || options.http_tls_port != 0;
+}
+bool HasTls(const Options& options) { return HasTlsPort(options) || options.replication_tls; }
+bool HasUnixSocket(const Options& options) {
+  return !options.unix_socket.empty() || !options.http_unix_socket.empty();
+}
+
+constexpr std::string_view kState = "a data-dir, and a durability other than none";
+constexpr std::string_view kAdminPort = "an admin-port";
+constexpr std::string_view kHttpPort = "an http-port or http-tls-port";
+constexpr std::string_view kHttp = "an http-port, http-tls-port or http-unix-socket";
+constexpr std::string_view kTlsPort = "a tls-port or http-tls-port";
+constexpr std::string_view kTls = "a tls-port, http-tls-port or replication-tls";
+
+constexpr auto kEffects = std::to_array<OptionEffect>({
+    {"accept-damaged-state", KeepsState, kState},
+    {"admin-bind", HasAdminPort, kAdminPort},
+    {"admin-hosts", HasAdminPort, kAdminPort},
+    {"backup-dir", KeepsState, kState},
+    {"checks", HasHttp, kHttp},
+    {"data-dir", KeepsState, "a durability other than none"},
+    {"http-bind", HasHttpPort, kHttpPort},
+    {"http-hosts", HasHttp, kHttp},
+    {"max-hold", [](const Options& options) { return options.max_holds != 0; },
+     "max-holds above 0"},
+    {"metrics-max-limits", HasAdminPort, kAdminPort},
+    {"on-persist-error",
+     [](const Options& options) { return options.durability == Durability::kAlways; },
+     "durability always"},
+    {"open-checks", HasHttp, kHttp},
+    {"port", [](const Options& options) { return !options.tls_only; }, "a server without tls-only"},
+    {"reset-clock", KeepsState, kState},
+    {"sentinel-wait", [](const Options& options) { return !options.sentinel.empty(); },
+     "the name of a group: sentinel"},
+    {"snapshot-interval", KeepsState, kState},
+    {"tls-auth-clients", HasTlsPort, kTlsPort},
+    {"tls-ca", HasTls, kTls},
+    {"tls-cert", HasTls, kTls},
+    {"tls-key", HasTls, kTls},
+    {"unix-socket-perm", HasUnixSocket, "a unix-socket or http-unix-socket"},
+});
+static_assert(std::ranges::is_sorted(kEffects, {}, &OptionEffect::name));
+
+}  // namespace
+
+std::span<const OptionEffect> OptionEffects() noexcept { return kEffects; }
+
+std::vector<std::string> OptionsWithoutEffect(const Options& options) {
+  std::vector<std::string> sentences;
+  for (const OptionSpec& spec : OptionTable()) {
+    const auto row = std::ranges::find(kEffects, spec.name, &OptionEffect::name);
+    if (row == kEffects.end() || row->has_effect(options)) continue;
+    if (OptionText(spec, options) == spec.fallback) continue;
+    sentences.push_back(absl::StrCat("option '", AbslView(spec.name),
+                                     "' has no effect here: it needs ", AbslView(row->needs)));
+  }
+  return sentences;
+}
+
+}  // namespace weir
