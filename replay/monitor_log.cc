@@ -35,8 +35,9 @@ constexpr std::size_t kWordsMax = std::numeric_limits<std::size_t>::max();
 // weir's MONITOR cuts a word after this many bytes.
 constexpr std::size_t kMonitorWordBytesMax = 512;
 
-// True for a word that ends as MONITOR ends the words that it cuts: "... (88 more bytes)", or for
-// all words from one on "... (3 more arguments)".
+// True for a word that ends as MONITOR ends the words that it cuts: "... (88 more bytes)", for all
+// words from one on "... (3 more arguments)", and for lines that it left out "... (9 more
+// commands)".
 bool IsCut(std::string_view word) {
   const std::size_t dots = word.rfind("... (");
   if (dots == std::string_view::npos) return false;
@@ -45,7 +46,7 @@ bool IsCut(std::string_view word) {
   if (digits == 0 || digits == std::string_view::npos) return false;
   const std::string_view what = rest.substr(digits);
   return (dots == kMonitorWordBytesMax && what == " more bytes)") ||
-         (dots == 0 && what == " more arguments)");
+         (dots == 0 && (what == " more arguments)" || what == " more commands)"));
 }
 
 enum class Command : std::uint8_t { kRequest, kReset, kDelete, kFlush, kThrottle };
@@ -113,6 +114,9 @@ class MonitorReader final : public LogReader {
     const absl::Status split =
         SplitInlineWords(StdView(text.substr(words_begin + 2)), kWordsMax, words_, unquoted_);
     if (!split.ok()) return absl::InvalidArgumentError("a quote is not closed");
+    if (IsCut(words_.front())) {
+      return absl::InvalidArgumentError("MONITOR has left out the commands before this line");
+    }
     const CommandRow* const row = FindRow(words_.front());
     if (!row) return false;
     LoggedRequest read{.at = *at, .action = row->action};

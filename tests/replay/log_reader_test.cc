@@ -418,6 +418,7 @@ TEST(MonitorTest, OtherLinesAreErrors) {
       {"1.5 [0 a] \"CL.THROTTLE\" \"k\" \"1\" \"x\" \"1\"", "'x'"},
       {cut, "RL.ALLOW: MONITOR has cut the line"},
       {cut_words, "RL.ALLOW: MONITOR has cut the line"},
+      {R"-(1.5 [0 a] "... (9 more commands)")-", "MONITOR has left out the commands before"},
   };
   ExpectErrors(*reader, cases);
 }
