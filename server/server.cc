@@ -35,6 +35,7 @@
 #include "server/os/lineage_clock.h"
 #include "server/os/log.h"
 #include "server/os/service_manager.h"
+#include "server/os/side_thread.h"
 #include "server/os/signals.h"
 #include "server/os/system_clock.h"
 #include "server/os/waiting_thread.h"
@@ -128,6 +129,9 @@ class Server::Impl {
     services_.host_clock_offset = [this] { return system_clock_.OffsetToWallClock(); };
     services_.wall_clock_offset = [this] { return OffsetToWallClock(); };
     services_.request_shutdown = [this](bool saves) { RequestShutdown(saves); };
+    services_.run_aside = [this](std::function<void()> task, std::function<void()> done) {
+      return side_thread_.Run(std::move(task), std::move(done));
+    };
     services_.settings.OnChange(
         [this](const Options&) { asio::post(control_, [this] { OnNewSettings(); }); });
   }
@@ -201,6 +205,7 @@ class Server::Impl {
   std::optional<Listener> listener_;
   WaitingThread sweeper_waits_{"weir-sweeper"};
   std::optional<SweeperThread> sweeper_thread_;
+  SideThread side_thread_;
   std::optional<PolicyFile> policy_file_;  // read at the start, in force once the state is loaded
   absl::Status access_;                    // the result of reading the users
   absl::Status failure_;                   // the reason why the server ends, if it is a failure

@@ -64,10 +64,12 @@ inline constexpr std::array kRedisCommands = {
                 .handler = AclList},
     CommandSpec{.name = "ACL|LOAD",
                 .arity = Exactly(2),
-                .flags = kAboutOthers,
+                .flags = kAboutOthers | kBlocking | kNotInTransaction,
                 .group = "server",
                 .complexity = "O(users)",
-                .summary = "Reads the users file again. If it has an error, no user changes.",
+                .summary =
+                    "Reads the users file again, while other clients are served. If it has an "
+                    "error, no user changes. One client at a time may do this.",
                 .handler = AclLoad},
     CommandSpec{.name = "ACL|LOG",
                 .arity = Between(2, 3),

@@ -177,6 +177,14 @@ struct Services {
   std::uint16_t port = 0;    // in use, set before the first session
   // These are set before the first session; any thread may call them.
   std::function<void(bool saves)> request_shutdown = [](bool) {};
+  // Runs a long task, and then `done`, on a thread that serves no client (SideThread); here at
+  // once. Fails if it runs neither.
+  std::function<absl::Status(std::function<void()> task, std::function<void()> done)> run_aside =
+      [](const std::function<void()>& task, const std::function<void()>& done) {
+        task();
+        done();
+        return absl::OkStatus();
+      };
   // The times by which the wall clock is ahead of the two hands of `clock`: that of decisions, and
   // that of the host.
   std::function<Nanos()> wall_clock_offset = [] { return Nanos{0}; };

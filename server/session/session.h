@@ -132,6 +132,8 @@ class Session final : public ClientSession {
   // RESET: returns to the state of a new connection, except for its number.
   void Reset();
   [[nodiscard]] ClientRecord& record() noexcept { return *record_; }
+  // The same for a thread that may outlive the session.
+  [[nodiscard]] std::shared_ptr<ClientRecord> shared_record() const { return record_; }
   // Ends the conversation after the present command's reply.
   void Close();
   // Ends it, too, and gives the connection to replication: the client is a replica.

@@ -101,6 +101,42 @@ TEST_F(CmdAccessTest, AClientWhosePasswordWasRemovedMustLogInAgain) {
   EXPECT_EQ(Run("AUTH admin other"), kOk);
 }
 
+// Method: the file is read when the test says so.
+TEST_F(CmdAccessTest, OthersAreServedWhileTheFileIsRead) {
+  std::function<void()> task;
+  std::function<void()> done;
+  server_->services.run_aside = [&](std::function<void()> given, std::function<void()> then) {
+    if (task) return absl::UnavailableError("busy");
+    task = std::move(given);
+    done = std::move(then);
+    return absl::OkStatus();
+  };
+  Conversation admin(*server_);
+  Conversation other(*server_);
+  EXPECT_EQ(admin.Run("AUTH admin root"), kOk);
+  EXPECT_EQ(other.Run("AUTH admin root"), kOk);
+  directory_.Write("users", "user admin on >root >new ~* +@all\n");
+  EXPECT_EQ(admin.Send("ACL LOAD\r\nPING\r\n"), "");
+  EXPECT_EQ(other.Run("PING"), "+PONG\r\n");
+  EXPECT_EQ(other.Run("ACL LOAD"), "-ERR busy\r\n");
+  EXPECT_EQ(client_->Run("AUTH admin new"), kWrongPassword) << "it is not read yet";
+  PassDelay();
+  task();
+  done();
+  admin.WakeUp();
+  EXPECT_EQ(admin.Receive(), std::string(kOk) + "+PONG\r\n");
+  EXPECT_EQ(client_->Run("AUTH admin new"), kOk);
+  task = nullptr;
+  directory_.Write("users", "user admin on >root >new ~* +@all\nuser broken on +@nothing\n");
+  EXPECT_EQ(admin.Run("ACL LOAD"), "");
+  task();
+  done();
+  admin.WakeUp();
+  EXPECT_THAT(admin.Receive(), HasSubstr("unknown category"));
+  EXPECT_EQ(admin.Run("MULTI"), kOk);
+  EXPECT_EQ(admin.Run("ACL LOAD"), "-ERR Command not allowed inside a transaction\r\n");
+}
+
 TEST_F(CmdAccessTest, AClientWithoutPasswordMustLogInOnceOneIsRequired) {
   auto server = std::make_unique<TestServer>();
   const std::string path = directory_.Write("open", "user default on nopass ~* +@all\n");
