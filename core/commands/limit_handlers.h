@@ -458,8 +458,9 @@ void LimitHandlers<Host>::Stats(Call& call) {
     host.shared().limit_totals.Reset(counters);
     return host.reply().SimpleString("OK");
   }
-  WriteStats(host.reply(), host.shared().limit_totals.Total(counters),
-             host.shared().limit_totals.Since(counters));
+  const LimitTotals::Reading stats = host.shared().limit_totals.Read(counters);
+  host.Charge(stats.rows.size());
+  WriteStats(host.reply(), stats.total, stats.rows);
 }
 
 template <typename Host>
