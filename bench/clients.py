@@ -8,6 +8,7 @@
     fair       one client pipelines a million requests, another one sends a PING every 10 ms
     limits     one user uses a million distinct limits, on one key and on many, and asks about keys
                that have many; another one sends the same PINGs
+    waits      the longest wait of another client beside each of the largest commands (waits.py)
 
 Load is RL.ALLOW from 50 connections over a million keys, at pipeline 1 and 64, in turn with and
 without the other clients. Figures are medians of RUNS. subject.py runs and measures the server.
@@ -26,6 +27,7 @@ import time
 
 import hostile_clients
 import subject
+import waits
 from resp import Client, encode
 
 RUNS = 5
@@ -268,6 +270,7 @@ def main():
         "hostile": hostile_clients.measure,
         "fair": fair,
         "limits": limits,
+        "waits": waits.measure,
     }
     subject.become_load()
     subject.measure_sections(__doc__, sections)
