@@ -1,5 +1,6 @@
 #include "replay/trial.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -23,6 +24,7 @@ Trial::Trial(std::unique_ptr<Question> question, const HashSecret& secret, Nanos
 }
 
 std::optional<bool> Trial::Replay(const LoggedRequest& logged) {
+  SweepAgeing(logged.at);
   SweepSome(logged.at);
   if (logged.action == LoggedAction::kReset) {
     Reset(logged);
@@ -108,6 +110,18 @@ void Trial::Count(const LoggedRequest& logged, const Request& request, const Ver
   ++report_.limits[place.limit].decided;
   const LoggedKey& key = logged.keys[place.key];
   denied_keys_.CountDenial(key.key, key.hash, logged.at);
+}
+
+// A sliding window knows its age for 2^31 windows (sliding_window.h), of which the shortest is 1
+// ms. However far apart two requests are, what has become full between them is dropped as of a time
+// at which that is known; what is left has windows of days.
+void Trial::SweepAgeing(Instant now) {
+  constexpr Nanos kSweepInterval = (std::int64_t{1} << 29) * kSlidingPeriodMin;
+  const Instant last = std::exchange(last_call_, now);
+  if (now - swept_at_ < kSweepInterval) return;
+  swept_at_ = now;
+  const Instant as_of = std::min(now, last + kSweepInterval);
+  for (std::size_t i = 0; i < kPartitionCount; ++i) static_cast<void>(limiter_->Sweep(i, as_of));
 }
 
 // Drops full buckets, so that a long log with ever new keys needs no more memory than a server.

@@ -56,6 +56,7 @@ class Trial {
   void Reset(const LoggedRequest& logged);
   void Clear();
   void Count(const LoggedRequest& logged, const Request& request, const Verdict& verdict);
+  void SweepAgeing(Instant now);
   void SweepSome(Instant now);
 
   const std::unique_ptr<Question> question_;
@@ -65,6 +66,8 @@ class Trial {
   DeniedKeys denied_keys_;
   AskReport report_;  // the counts so far
   std::uint64_t calls_ = 0;
+  Instant last_call_;
+  Instant swept_at_;  // by SweepAgeing
 };
 
 }  // namespace weir

@@ -43,7 +43,10 @@
 // later number can only be foreign, damaged, from before a longer step back, or so old that it
 // wrapped around (2^31 windows: 24 days of the shortest). Such a number is cut to the present
 // window, and both counts to twice the limit's greatest count, so that the bucket delays callers by
-// two periods at most and never locks them out.
+// two periods at most and never locks them out. A keeper of buckets drops those that are full
+// before 2^31 windows have passed, so that no number wraps around: the server sweeps
+// (core/limiter/sweeper.h), weir-replay does between distant requests, and the module knows the
+// time of a value's last change. A server whose clients give the time drops nothing.
 //
 // The bucket's counts exceed the limit's count after a charge of tokens that were not there, up to
 // an estimate of twice the count, and after the count was lowered: they fade as usual.

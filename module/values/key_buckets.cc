@@ -9,7 +9,9 @@
 namespace weir {
 
 KeyBuckets::KeyBuckets(const KeyBuckets& other)
-    : shared_(other.held() ? other.held()->of_all : other.shared_), buckets_(other.buckets_) {
+    : shared_(other.held() ? other.held()->of_all : other.shared_),
+      changed_at_(other.changed_at_),
+      buckets_(other.buckets_) {
   for (const KeyBucket& one : buckets_) shared_->registry.AddBucket(one.limit);
   if (!other.held()) return;
   HoldTable& holds = MakeHolds();

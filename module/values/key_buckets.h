@@ -2,7 +2,7 @@
 //
 // Most keys have one to three buckets, so these are a small sorted array; the first bucket lies in
 // the value itself. The limits are interned in one registry for all keys
-// (core/table/limit_registry.h), which counts the buckets that carry each, so a value takes 32
+// (core/table/limit_registry.h), which counts the buckets that carry each, so a value takes 40
 // bytes, and from two buckets on 16 more for each. A key with holds has a table of them
 // (core/table/hold_table.h), which takes about 300 bytes, and some 200 more for each hold.
 //
@@ -98,6 +98,11 @@ class KeyBuckets {
     if (held()) held()->sweep_at = when;
   }
 
+  // The time of the last change, at which no bucket was full. It tells the age of a sliding window,
+  // whose bucket knows it for 2^31 windows (sliding_window.h).
+  [[nodiscard]] Instant changed_at() const noexcept { return changed_at_; }
+  void set_changed_at(Instant now) noexcept { changed_at_ = now; }
+
   // Bytes in use, the object's own included.
   [[nodiscard]] std::size_t memory() const noexcept;
 
@@ -123,6 +128,7 @@ class KeyBuckets {
   void DeleteHeld() noexcept;
 
   const Shared* shared_;  // owned if it is a Held
+  Instant changed_at_;
   absl::InlinedVector<KeyBucket, 1, RedisAllocator<KeyBucket>> buckets_;
 };
 

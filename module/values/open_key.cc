@@ -112,7 +112,9 @@ class HoldFiller {
 }  // namespace
 
 KeyBuckets* NewValue(Module& module) {
-  return new (RedisAllocator<KeyBuckets>().allocate(1)) KeyBuckets(module.values);
+  auto* const value = new (RedisAllocator<KeyBuckets>().allocate(1)) KeyBuckets(module.values);
+  value->set_changed_at(WallTime());
+  return value;
 }
 
 KeyBuckets* CopyValue(const KeyBuckets& value) {
@@ -198,6 +200,23 @@ Nanos OpenKey::TimeToFull(const KeyBuckets::KeyBucket& one, Instant now) const {
   return weir::TimeToFull(limit, one.bucket, now);
 }
 
+// True for a bucket of a sliding window that has been over since long before its number could mean
+// another window.
+bool OpenKey::IsOver(LimitId id, Instant now) const {
+  const LimitShape& shape = module_.registry.Get(id).shape();
+  return shape.algorithm == Algorithm::kSlidingWindow &&
+         now - value_->changed_at() > 2 * shape.period;
+}
+
+bool OpenKey::HasAged(Instant now) const {
+  constexpr Nanos kAgeMin = (std::int64_t{1} << 30) * kSlidingPeriodMin;  // 12 days
+  if (!value_ || now - value_->changed_at() < kAgeMin || module_.options.allow_explicit_time) {
+    return false;
+  }
+  return std::ranges::any_of(
+      buckets(), [&](const KeyBuckets::KeyBucket& one) { return IsOver(one.limit, now); });
+}
+
 // True if SettleDue has something to do. A look does not forget marks.
 bool OpenKey::IsAnythingDue(Instant now) const {
   HoldTable* const holds = value_ ? value_->holds() : nullptr;
@@ -220,7 +239,18 @@ bool OpenKey::NamesGonePolicy(const Hold& hold) const {
   });
 }
 
+// Drops the buckets of windows that are over.
+void OpenKey::DropOver(Instant now) {
+  if (reads_only_) {
+    copy_.reset(CopyValue(*value_));
+    value_ = copy_.get();
+  }
+  EraseIf([&](LimitId id, const Bucket&) { return IsOver(id, now); });
+  if (reads_only_) changed_ = false;
+}
+
 void OpenKey::SettleDue(Instant now) {
+  if (HasAged(now)) DropOver(now);
   if (!IsAnythingDue(now)) return;
   const bool names_gone = value_->holds_checked_at() != module_.policies.version();
   if (reads_only_ && names_gone) {
@@ -342,6 +372,7 @@ void OpenKey::Settle(redis::Millis expiry, Instant now) {
 }
 
 void OpenKey::Commit(Instant now) {
+  value_->set_changed_at(now);
   if (!changed_) return;
   const redis::Millis expiry = ForgetFull(now);
   const std::string state = ChangeBytes(*value_, module_.limit_texts);

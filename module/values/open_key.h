@@ -54,7 +54,8 @@ class OpenKey final : public HoldStore {
   [[nodiscard]] std::span<const KeyBuckets::KeyBucket> buckets() const noexcept;
 
   // Cancels the holds that have expired, each as of its expiry, and drops those of deleted
-  // policies. A look that comes later finds the state as of `now`.
+  // policies, and buckets of sliding windows that would lose their age. A look that comes later
+  // finds the state as of `now`.
   void SettleDue(Instant now);
 
   // The limits of the holds that SettleDue would settle, but not many more than `most`.
@@ -110,6 +111,9 @@ class OpenKey final : public HoldStore {
   redis::Millis ForgetFull(Instant now);
   void Settle(redis::Millis expiry, Instant now);
   void Look(Instant now);
+  [[nodiscard]] bool IsOver(LimitId id, Instant now) const;
+  [[nodiscard]] bool HasAged(Instant now) const;
+  void DropOver(Instant now);
   void NoteForSweeper(Instant now);
 
   Module& module_;

@@ -79,7 +79,8 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .field = &Options::allow_explicit_time,
      .fallback = "false",
      .summary = "Lets clients set the time of a decision (AT). Only for tests and replays: full "
-                "buckets are never dropped."},
+                "buckets are never dropped, and a sliding window counts again 2^31 windows later "
+                "(24 days of 1 ms)."},
     {.name = "backup-dir",
      .field = &Options::backup_dir,
      .fallback = "",

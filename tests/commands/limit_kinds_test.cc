@@ -85,6 +85,22 @@ TEST_F(CmdLimitKindsTest, ASlidingWindowFades) {
 }
 
 // A request over several algorithms charges all of its limits or none.
+// A bucket knows the number of its window modulo 2^32, and another bucket keeps the key alive. The
+// server sweeps meanwhile (core/limiter/sweeper.h).
+TEST_F(CmdLimitKindsTest, ASlidingWindowIsOverAfterAnyTimeInTheModule) {
+  if (!Host::IsModule()) GTEST_SKIP();
+  for (const std::int64_t windows : {std::int64_t{1} << 31, std::int64_t{1} << 32}) {
+    for (const std::int64_t beside : {-1, 0, 1}) {
+      const std::string key = "k" + std::to_string(windows + beside);
+      EXPECT_EQ(Ask("RL.ALLOW " + key + " 1/ms,sliding 9/3000d")[0], 1) << key;
+      Wait(milliseconds{windows + beside});
+      EXPECT_THAT(Ask("RL.PEEK " + key + " 1/ms,sliding COST 0"), ElementsAre(1, 1, 0, 0, 0))
+          << key;
+      EXPECT_EQ(Ask("RL.ALLOW " + key + " 1/ms,sliding")[0], 1) << key;
+    }
+  }
+}
+
 TEST_F(CmdLimitKindsTest, AlgorithmsMix) {
   EXPECT_THAT(Ask("RL.ALLOW k 10/s 3/m,fixed 5/h,sliding COST 3"),
               ElementsAre(1, 0, 0, 7'200'000, 1));

@@ -270,6 +270,25 @@ TEST_F(ReplayTest, LinesThatAnAskCannotAskAreBad) {
                           Field(&BadLine::error, "RL.WAIT: TIMEOUT is above --max-wait")));
 }
 
+// Goal: a sliding window is over after any time. Method: two requests, so many windows apart that
+// the number of a window is that of before, or one beside it, for windows from the shortest on, and
+// a limit of days beside them.
+TEST_F(ReplayTest, SlidingWindowsAreOverAfterAnyTime) {
+  for (const std::int64_t windows : {std::int64_t{1} << 31, std::int64_t{1} << 32}) {
+    for (const std::int64_t beside : {-1, 0, 1}) {
+      const std::int64_t apart = windows + beside;
+      const std::int64_t begin = 200'000'000;  // s, and ms after it
+      const std::string text = "200000000.500,k\n" + std::to_string(begin + apart / 1000) + "." +
+                               std::to_string(1500 + apart % 1000).substr(1) + ",k\n";
+      const auto report = Replay(
+          text, {.format = LogFormat::kCsv,
+                 .asks = {"{key} 1/ms,sliding", "{key} 1/ms,sliding 9/3000d,sliding 9/3000d"}});
+      ASSERT_TRUE(report.ok()) << report.status();
+      for (const AskReport& ask : report->asks) EXPECT_EQ(ask.admitted, 2U) << text;
+    }
+  }
+}
+
 // A wrong clock must not lose the rest of the log, at least not quietly.
 TEST_F(ReplayTest, AWrongTimeFarAheadIsABadLine) {
   const auto report = Replay("4000000000,k\n10,k\n11,k\n4000000000,k\n12,k\n11,k\n",
