@@ -131,7 +131,8 @@ inline constexpr std::array kLimitCommands = {
                 .group = "limit",
                 .summary =
                     "Gives one key other limits than the policy's. Its debts stay, position by "
-                    "position.",
+                    "position, but are cut to what those limits can owe at most: the key waits no "
+                    "longer than if it had just used them up. Bans and holds stay.",
                 .syntax = "policy key limit [limit ...]",
                 .examples = examples::kPolicyOverride,
                 .handler = Handlers::PolicyOverride},
@@ -161,20 +162,26 @@ inline constexpr std::array kLimitCommands = {
         .arity = AtLeast(4),
         .flags = kWrite | kAdmin | kAlwaysChanges | kWholeTable,
         .group = "limit",
-        .summary = "Makes a policy, or gives it other limits; every key's debts stay, in time.",
-        .syntax = "policy limit [limit ...]",
+        .complexity = "O(1), with TRIM O(buckets)",
+        .summary =
+            "Makes a policy, or gives it other limits; every key's debts stay, in time. TRIM "
+            "cuts them as OVERRIDE does, for all keys, also with the present limits: in "
+            "parts, while other clients are served, and answers when all are cut. Not with "
+            "TRIM: in a transaction, in a script, over HTTP.",
+        .syntax = "policy limit [limit ...] [TRIM]",
         .examples = examples::kPolicySet,
         .handler = Handlers::PolicySet},
-    CommandSpec{
-        .name = "RL.POLICY|UNOVERRIDE",
-        .arity = Exactly(4),
-        .flags = kWrite | kAdmin | kAlwaysChanges,
-        .keys = kPolicyKey,
-        .group = "limit",
-        .summary = "Gives a key the policy's limits again. Returns 1 if it had others, else 0.",
-        .syntax = "policy key",
-        .examples = examples::kPolicyUnoverride,
-        .handler = Handlers::PolicyUnoverride},
+    CommandSpec{.name = "RL.POLICY|UNOVERRIDE",
+                .arity = Exactly(4),
+                .flags = kWrite | kAdmin | kAlwaysChanges,
+                .keys = kPolicyKey,
+                .group = "limit",
+                .summary =
+                    "Gives a key the policy's limits again, and cuts no debt. Returns 1 if it had "
+                    "others, else 0.",
+                .syntax = "policy key",
+                .examples = examples::kPolicyUnoverride,
+                .handler = Handlers::PolicyUnoverride},
     CommandSpec{.name = "RL.REFUND",
                 .arity = AtLeast(3),
                 .flags = kWrite | kFast | kAndKeys | kAlwaysChanges | kApplication,

@@ -99,6 +99,12 @@ inline constexpr std::array kPolicySet = {
     Example{"RL.POLICY SET free 2/s @other",
             "ERR invalid limit '@other': a policy cannot hold another"},
     Example{"RL.ALLOW user:42 @gold", "ERR unknown policy 'gold': RL.POLICY SET makes one"},
+    Example{"RL.POLICY SET paid 5/h", "OK"},
+    Example{"RL.ALLOW user:42 @paid COST 5", "1 0 0 3600000 0"},
+    Example{"RL.POLICY SET paid 500/h,burst=5", "OK"},
+    Example{"RL.ALLOW user:42 @paid", "0 0 3571200 3600000 0"},
+    Example{"RL.POLICY SET paid 500/h,burst=5 TRIM", "OK"},
+    Example{"RL.ALLOW user:42 @paid", "0 0 7200 36000 0"},
 };
 inline constexpr std::array kPolicyOverride = {
     Example{"RL.POLICY SET free 2/s", "OK"},
@@ -107,6 +113,10 @@ inline constexpr std::array kPolicyOverride = {
     Example{"RL.ALLOW user:1 @free", "1 99 0 10 0"},
     Example{"RL.ALLOW user:2 @free", "0 0 -1 0 0"},
     Example{"RL.POLICY OVERRIDES free", "[\"user:1\" \"100/s\"]\n[\"user:2\" \"none\"]"},
+    Example{"RL.POLICY SET trial 1000/d", "OK"},
+    Example{"RL.ALLOW user:3 @trial COST 1000", "1 0 0 86400000 0"},
+    Example{"RL.POLICY OVERRIDE trial user:3 100/m", "OK"},
+    Example{"RL.ALLOW user:3 @trial", "0 0 600 60000 0"},
 };
 inline constexpr std::array kPolicyUnoverride = {
     Example{"RL.POLICY SET free 2/s", "OK"},

@@ -59,6 +59,8 @@ concept DecidesRequests = requires(Limiter limiter, const Request& request, Inst
   { limiter.Reserve(request, Nanos{}, now) } -> std::convertible_to<absl::StatusOr<Admission>>;
   { limiter.Reset(key, limits, now) } -> std::convertible_to<absl::StatusOr<std::size_t>>;
   { limiter.Inspect(key, now) } -> std::convertible_to<absl::StatusOr<std::vector<LiveBucket>>>;
+  // Cuts what the key's buckets owe (trimmer.h). Returns the number of those that were cut.
+  { limiter.Trim(key, PolicyLimits(), PolicyLimits(), now) } -> std::same_as<std::size_t>;
 };
 
 // A host, made from a Call for one command, on the thread of its client.
@@ -122,7 +124,11 @@ concept HostsLimits = requires(Host host, const Request& request, const ParsedRe
   // Makes a change to all keys, or to `keys`, isolated from all transactions.
   { host.Isolated(change) } -> std::same_as<absl::Status>;
   { host.Isolated(keys, change) } -> std::same_as<absl::Status>;
-  host.ForgetPolicy(PolicyId{});  // drops the rest of a deleted policy
+  host.ForgetPolicy(PolicyId{});                       // drops the rest of a deleted policy
+  host.LogTrimmed(std::string_view(), std::size_t{});  // how many buckets a policy has cut
+  // Answers RL.POLICY SET with TRIM, after the change: cuts what all buckets of the policy owe, and
+  // then answers the client. `before`: the policy before the change.
+  host.Trim(std::shared_ptr<const Policy>(), std::shared_ptr<const Policy>());
   { host.ReloadPolicies() } -> std::same_as<absl::Status>;
   host.MarkPoliciesDirty(true);  // after a command about policies: whether it has changed any
 };
@@ -363,80 +369,6 @@ void LimitHandlers<Host>::Reset(Call& call) {
   if (!live.ok()) return host.Fail(live.status());
   host.MarkDirty();
   host.reply().Integer(static_cast<std::int64_t>(*live));
-}
-
-template <typename Host>
-void LimitHandlers<Host>::PolicyDel(Call& call) {
-  Host host(call);
-  const absl::StatusOr<PolicyId> deleted =
-      host.Isolated([&] { return host.shared().policies.Delete(host.arguments()[0]); });
-  if (deleted.ok()) host.ForgetPolicy(*deleted);
-  AcknowledgePolicy(host, deleted.status());
-}
-
-template <typename Host>
-void LimitHandlers<Host>::PolicyGet(Call& call) {
-  Host host(call);
-  const std::shared_ptr<const Policy> policy = host.shared().policies.Find(host.arguments()[0]);
-  if (!policy) return host.reply().Null();
-  WritePolicy(host.reply(), *policy);
-}
-
-template <typename Host>
-void LimitHandlers<Host>::PolicyList(Call& call) {
-  Host host(call);
-  const auto policies = host.shared().policies.All();
-  host.Charge(policies.size());
-  WritePolicyNames(host.reply(), policies);
-}
-
-template <typename Host>
-void LimitHandlers<Host>::PolicyOverride(Call& call) {
-  Host host(call);
-  const auto arguments = host.arguments();
-  absl::StatusOr<PolicyLimits> limits = ParsePolicyLimits(arguments.subspan(2));
-  if (!limits.ok()) return host.Fail(limits.status());
-  AcknowledgePolicy(host, host.Isolated(arguments.subspan(1, 1), [&] {
-    return host.shared().policies.Override(arguments[0], arguments[1], *std::move(limits));
-  }));
-}
-
-template <typename Host>
-void LimitHandlers<Host>::PolicyOverrides(Call& call) {
-  Host host(call);
-  const std::string_view name = host.arguments()[0];
-  const std::shared_ptr<const Policy> policy = host.shared().policies.Find(name);
-  if (!policy) return host.Fail(UnknownPolicy(name));
-  host.Charge(WriteOverrides(host.reply(), *policy));
-}
-
-template <typename Host>
-void LimitHandlers<Host>::PolicyReload(Call& call) {
-  Host host(call);
-  AcknowledgePolicy(host, host.ReloadPolicies());
-}
-
-template <typename Host>
-void LimitHandlers<Host>::PolicySet(Call& call) {
-  Host host(call);
-  const auto arguments = host.arguments();
-  absl::StatusOr<PolicyLimits> limits = ParsePolicyLimits(arguments.subspan(1));
-  if (!limits.ok()) return host.Fail(limits.status());
-  AcknowledgePolicy(host, host.Isolated([&] {
-    return host.shared().policies.Set(arguments[0], *std::move(limits));
-  }));
-}
-
-template <typename Host>
-void LimitHandlers<Host>::PolicyUnoverride(Call& call) {
-  Host host(call);
-  const auto arguments = host.arguments();
-  const absl::StatusOr<bool> removed = host.Isolated(arguments.subspan(1, 1), [&] {
-    return host.shared().policies.RemoveOverride(arguments[0], arguments[1]);
-  });
-  if (!removed.ok()) return host.Fail(removed.status());
-  host.MarkPoliciesDirty(*removed);
-  host.reply().Integer(*removed ? 1 : 0);
 }
 
 template <typename Host>

@@ -61,6 +61,12 @@ void HoldKeeper::CountRefunded(HoldStore& store, const SlotKey& bucket, const Li
   });
 }
 
+void HoldKeeper::CountTrimmed(HoldStore& store, const SlotKey& bucket, const Limit& limit,
+                              Bucket before, Bucket after, Instant now) const {
+  CountInSums(store, bucket,
+              [&](SettlementSums& sums) { CountTrim(limit, before, after, now, max_wait_, sums); });
+}
+
 Bucket HoldKeeper::CountHeld(HoldStore& store, const SlotKey& bucket) {
   const HoldTable* const holds = store.holds();
   if (!holds) return {};

@@ -106,6 +106,10 @@ class HoldKeeper {
                     const BucketStep& step, Instant now) const;
   void CountRefunded(HoldStore& store, const SlotKey& bucket, const Limit& limit, Bucket before,
                      Bucket after, Instant now) const;
+  // After a trim: what was cut counts as given back.
+  void CountTrimmed(HoldStore& store, const SlotKey& bucket, const Limit& limit, Bucket before,
+                    Bucket after, Instant now) const;
+  [[nodiscard]] Nanos max_wait() const noexcept { return max_wait_; }
   // The bucket of a held limit: the sum of the key's open holds, until the last of them ends. Cost:
   // HoldTable::HeldOf.
   [[nodiscard]] static Bucket CountHeld(HoldStore& store, const SlotKey& bucket);

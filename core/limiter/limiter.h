@@ -56,6 +56,8 @@ class Limiter {
   using PresentLimit = absl::FunctionRef<std::optional<Limit>(const Limit&)>;
   static std::optional<Limit> AsItWasInterned(const Limit& limit) { return limit; }
 
+  class PolicyTrim;  // policy_trim.h
+
   explicit Limiter(const LimiterOptions& options);
 
   // Decides all checks on one state; if all admit, charges all, else none. A cost of 0 writes and
@@ -172,7 +174,7 @@ class Limiter {
   [[nodiscard]] static std::uint64_t SlotsVisited() noexcept {
     return slots_visited_ + HoldKeeper::Visits();
   }
-  // The holds that this thread's calls so far have found expired: answers may depend on that.
+  // The holds that this thread has found expired so far: answers may depend on that.
   [[nodiscard]] static std::uint64_t HoldsFoundExpired() noexcept {
     return HoldKeeper::FoundExpired();
   }
@@ -205,9 +207,8 @@ class Limiter {
 
   // Makes several calls of this thread one unit: while it exists, no other thread's call about the
   // same keys comes between them. Until then this thread may call nothing about other keys, and
-  // functions about all keys (Clear, size, ...) only if it isolates all. A nested isolation of some
-  // of the same keys adds nothing. Cost: the locks of the keys' partitions; for all keys, which
-  // stops the world, about 50 us.
+  // functions about all keys (Clear, size, ...) only if it isolates all. A nested one adds nothing.
+  // Cost: the locks of the keys' partitions; for all keys, which stops the world, about 50 us.
   class Isolation {
    public:
     Isolation(Limiter& limiter, std::span<const std::string_view> keys,
@@ -263,11 +264,10 @@ class Limiter {
   // `bytes`; what they use is no room for buckets, from the next FitTable on. Thread-safe.
   void set_memory_max(std::size_t bytes) noexcept;
   void FitTable() noexcept;
-  // The buckets evicted for the bound that were not full.
+  // The buckets dropped for the bound: those that were not full, and full ones.
   [[nodiscard]] std::uint64_t evicted() const noexcept {
     return evicted_.load(std::memory_order_relaxed);
   }
-  // The full buckets that were dropped for the bound, which changes no reply.
   [[nodiscard]] std::uint64_t evicted_full() const noexcept {
     return evicted_full_.load(std::memory_order_relaxed);
   }
@@ -359,8 +359,8 @@ class Limiter {
   // share at `now` stay. Requires: an empty partition; distinct buckets of restored limits.
   void RestorePartition(std::size_t partition, std::span<const RestoredBucket> buckets,
                         Instant now);
-  // Restores an open hold or a mark. It counts for no user. Returns false, with nothing changed, if
-  // there are too many marks. Requires: restored limits, and no hold of that name.
+  // Restores an open hold or a mark, for no user. Returns false, with nothing changed, if there are
+  // too many marks. Requires: restored limits, and no hold of that name.
   [[nodiscard]] bool RestoreHold(const KeyHash& key, std::string_view id, const SavedHold& hold);
   // Restores the sums of a bucket. Returns false, with nothing changed, if its key has no open
   // hold.

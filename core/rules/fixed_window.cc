@@ -132,6 +132,19 @@ Bucket ChargeFixedWindow(const Limit& limit, Bucket bucket, Instant now,
   return BucketOf(window);
 }
 
+Bucket TrimFixedWindow(const Limit& limit, Bucket bucket, Instant now) noexcept {
+  CheckArguments(limit, now);
+  const LimitShape& shape = limit.shape();
+  const FixedWindow stored = FixedWindowOf(bucket);
+  FixedWindow window = WindowAt(limit, stored, now);
+  if (window.used == 0 || window.used == kBannedExtra) return bucket;
+  const Instant last =
+      shape.has_calendar() ? PresentWindow(shape.calendar, now).end : EndOfNew(shape, now);
+  window.end = std::min(window.end, last);
+  window.used = std::min(window.used, static_cast<std::uint32_t>(shape.count));
+  return window == stored ? bucket : BucketOf(window);
+}
+
 std::int64_t UsedInFixedWindow(const Limit& limit, Bucket bucket, Instant now) noexcept {
   CheckArguments(limit, now);
   return WindowAt(limit, FixedWindowOf(bucket), now).used;

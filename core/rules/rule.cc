@@ -154,6 +154,23 @@ Nanos BanLeft(const Limit& limit, Bucket bucket, Instant now, Nanos max_wait) no
   return Nanos{0};
 }
 
+Bucket TrimLimit(const Limit& before, const Limit& limit, Bucket bucket, Instant now,
+                 Nanos max_wait) noexcept {
+  switch (limit.shape().algorithm) {
+    case Algorithm::kTokenBucket:
+      return TrimTokenBucket(limit, bucket, now, BanLeft(before, bucket, now, max_wait));
+    case Algorithm::kFixedWindow:
+      return TrimFixedWindow(limit, bucket, now);
+    case Algorithm::kSlidingWindow:
+      return TrimSlidingWindow(limit, bucket, now);
+    case Algorithm::kHeld:
+    case Algorithm::kUnlimited:
+    case Algorithm::kNone:
+      break;
+  }
+  return bucket;
+}
+
 bool IsFull(const Limit& limit, Bucket bucket, Instant now) noexcept {
   switch (limit.shape().algorithm) {
     case Algorithm::kTokenBucket:

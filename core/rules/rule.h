@@ -60,6 +60,13 @@ namespace weir {
 [[nodiscard]] Nanos BanLeft(const Limit& limit, Bucket bucket, Instant now,
                             Nanos max_wait) noexcept;
 
+// Returns the bucket without what it owes beyond a bucket of `limit` that was just used up: no cost
+// passes later than it would there, or than before. A ban that runs by the numbers of `before`
+// stays: it ends when it was told to end, or sooner. The bucket of a held limit is returned
+// unchanged. Trimming twice is the same as once. Requires: limits that share the bucket.
+[[nodiscard]] Bucket TrimLimit(const Limit& before, const Limit& limit, Bucket bucket, Instant now,
+                               Nanos max_wait) noexcept;
+
 // True when the bucket is as good as absent. Depends on the limit's identity alone (limit.h).
 [[nodiscard]] bool IsFull(const Limit& limit, Bucket bucket, Instant now) noexcept;
 

@@ -162,6 +162,20 @@ void CountRefund(const Limit& limit, Bucket before, Bucket after, Instant now, N
   AddTo(sums.given_back, static_cast<std::uint64_t>(tokens));
 }
 
+void CountTrim(const Limit& limit, Bucket before, Bucket after, Instant now, Nanos max_wait,
+               SettlementSums& sums) noexcept {
+  if (HasTokenBucket(limit) && ChargeIn(limit, before, now, max_wait).is_cut) {
+    return ForbidGivingBack(limit, max_wait, sums);  // `before` does not tell what it owed.
+  }
+  if (limit.shape().algorithm != Algorithm::kSlidingWindow) {
+    return CountRefund(limit, before, after, now, max_wait, sums);
+  }
+  const std::int64_t tokens =
+      TokensInSlidingWindow(limit, before, now) - TokensInSlidingWindow(limit, after, now);
+  WEIR_CHECK(tokens >= 0);
+  AddTo(sums.given_back, static_cast<std::uint64_t>(tokens));
+}
+
 void CountCharge(const Limit& limit, Bucket before, Bucket after, Instant now, std::uint64_t cost,
                  Nanos max_wait, SettlementSums& sums) noexcept {
   if (!limit.has_bucket()) return;

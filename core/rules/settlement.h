@@ -78,6 +78,10 @@ void CountRefund(const Limit& limit, Bucket before, Bucket after, Instant now, N
                  SettlementSums& sums) noexcept;
 void CountCharge(const Limit& limit, Bucket before, Bucket after, Instant now, std::uint64_t cost,
                  Nanos max_wait, SettlementSums& sums) noexcept;
+// The same for a bucket that was trimmed (TrimLimit): what it owed beyond that counts as given
+// back.
+void CountTrim(const Limit& limit, Bucket before, Bucket after, Instant now, Nanos max_wait,
+               SettlementSums& sums) noexcept;
 // Adds so much that no open reservation may give anything back: after a ban, after an eviction, and
 // after a decision that has cut the bucket's time as wrong, which HasLostTime tells.
 [[nodiscard]] bool HasLostTime(const Limit& limit, Bucket before, Bucket after) noexcept;

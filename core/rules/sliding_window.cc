@@ -154,6 +154,33 @@ Bucket ChargeSlidingWindow(const Limit& limit, Bucket bucket, Instant now,
   return BucketOf(window);
 }
 
+Bucket TrimSlidingWindow(const Limit& limit, Bucket bucket, Instant now) noexcept {
+  const LimitShape& shape = limit.shape();
+  const View view = ViewAt(limit, bucket, now);
+  const std::int64_t room = RoomIn(shape, view);
+  const bool has_begun = view.until_end <= shape.period;
+  if (room >= 0 && has_begun && !view.cut) return bucket;
+  const auto count = static_cast<std::uint32_t>(shape.count);
+  SlidingWindow window = view.window;
+  if (!has_begun) {
+    const std::uint64_t tokens = std::uint64_t{window.used} + window.before;
+    window = {window.number - 1, static_cast<std::uint32_t>(std::min<std::uint64_t>(tokens, count)),
+              0};
+  } else if (room < 0) {
+    window.used = std::min(window.used, count);
+    const auto overlap = static_cast<std::uint64_t>(view.until_end.count());
+    const auto before =
+        static_cast<std::uint64_t>(Share(count - window.used, shape.period, overlap));
+    window.before = static_cast<std::uint32_t>(std::min<std::uint64_t>(window.before, before));
+  }
+  return IsFull(window) ? Bucket{} : BucketOf(window);
+}
+
+std::int64_t TokensInSlidingWindow(const Limit& limit, Bucket bucket, Instant now) noexcept {
+  const SlidingWindow window = ViewAt(limit, bucket, now).window;
+  return std::int64_t{window.used} + window.before;
+}
+
 std::int64_t UsedInSlidingWindow(const Limit& limit, Bucket bucket, Instant now) noexcept {
   return limit.shape().count - RoomIn(limit.shape(), ViewAt(limit, bucket, now));
 }

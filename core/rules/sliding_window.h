@@ -101,6 +101,14 @@ namespace weir {
 [[nodiscard]] Bucket ChargeSlidingWindow(const Limit& limit, Bucket bucket, Instant now,
                                          std::uint64_t cost) noexcept;
 
+// Returns the bucket, with an estimate that is never above that of a window whose count is used up
+// now. The tokens of a window that has not begun count in the present one.
+[[nodiscard]] Bucket TrimSlidingWindow(const Limit& limit, Bucket bucket, Instant now) noexcept;
+
+// The tokens of the present window and of the one before it.
+[[nodiscard]] std::int64_t TokensInSlidingWindow(const Limit& limit, Bucket bucket,
+                                                 Instant now) noexcept;
+
 // The estimate, rounded up to whole tokens.
 [[nodiscard]] std::int64_t UsedInSlidingWindow(const Limit& limit, Bucket bucket,
                                                Instant now) noexcept;

@@ -142,6 +142,18 @@ Bucket BanTokenBucket(const Limit& limit, Bucket bucket, Instant now, Nanos debt
   return BannedUntil(tat);
 }
 
+Bucket TrimTokenBucket(const Limit& limit, Bucket bucket, Instant now, Nanos ban_left) noexcept {
+  const Emission& emission = limit.emission();
+  const std::uint32_t denominator = emission.denominator;
+  const ExactNanos present{now.time_since_epoch().count(), 0};
+  const ExactNanos tat = TatOf(bucket, denominator);
+  ExactNanos last = Add(present, emission.capacity, denominator);
+  if (ban_left == Nanos{0}) return tat > last ? BucketOfTat(last) : bucket;
+  // The first token is there at the end of the ban: a TAT has no fraction beside the mark.
+  last = Add(Subtract(last, emission.interval, denominator), {ban_left.count(), 0}, denominator);
+  return tat.whole > last.whole ? BannedUntil({last.whole, 0}) : bucket;
+}
+
 Nanos TokenBucketBanLeft(const Limit& limit, Bucket bucket, Instant now, Nanos debt_max) noexcept {
   if (bucket.extra != kBannedExtra) return Nanos{0};
   const Emission& emission = limit.emission();

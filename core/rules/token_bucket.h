@@ -92,6 +92,11 @@ namespace weir {
 [[nodiscard]] Bucket BanTokenBucket(const Limit& limit, Bucket bucket, Instant now,
                                     Nanos debt_max) noexcept;
 
+// Returns the bucket, full at most one capacity from now: as one that was just used up. A ban with
+// `ban_left` keeps its mark and that end, or an earlier one. Requirements as above, but any limit.
+[[nodiscard]] Bucket TrimTokenBucket(const Limit& limit, Bucket bucket, Instant now,
+                                     Nanos ban_left) noexcept;
+
 // The time until the bucket's ban ends, rounded up; 0 if none is running. Requirements as above,
 // but any limit.
 [[nodiscard]] Nanos TokenBucketBanLeft(const Limit& limit, Bucket bucket, Instant now,

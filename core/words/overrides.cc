@@ -1,14 +1,11 @@
 #include "core/words/overrides.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "core/table/key_hash.h"
 
 namespace weir {
-namespace {
-
-// The overrides that Overrides::All copies while it holds the lock: some 100 us.
-constexpr std::size_t kCopiedAtOnce = 1024;
-
-}  // namespace
 
 std::uint16_t PartitionOfOverride(std::string_view key) {
   static const KeyHasher hasher{HashSecret{}};
@@ -81,18 +78,13 @@ void Overrides::ForEach(
   }
 }
 
-std::vector<Overrides::Entry> Overrides::All() const {
-  std::vector<Entry> all;
-  all.reserve(size());
-  for (bool has_more = true; has_more;) {
-    MutexLock lock(mutex_);
-    auto next = all.empty() ? limits_.begin() : limits_.upper_bound(all.back().first);
-    for (std::size_t i = 0; i < kCopiedAtOnce && next != limits_.end(); ++i) {
-      all.emplace_back(*next++);
-    }
-    has_more = next != limits_.end();
-  }
-  return all;
+std::vector<Overrides::Entry> Overrides::Some(const std::optional<std::string>& after) const {
+  std::vector<Entry> some;
+  some.reserve(std::min(size(), kCopiedAtOnce));
+  MutexLock lock(mutex_);
+  auto next = after ? limits_.upper_bound(*after) : limits_.begin();
+  for (; some.size() < kCopiedAtOnce && next != limits_.end(); ++next) some.emplace_back(*next);
+  return some;
 }
 
 }  // namespace weir

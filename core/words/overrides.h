@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -51,10 +52,11 @@ class Overrides {
   // Calls visit(key, limits) for each, sorted by key, until it returns false; holds the lock.
   void ForEach(const std::function<bool(const std::string&, const PolicyLimits&)>& visit) const;
 
-  // Sorted by key. Copies some at a time, so that no Find waits for long: of changes that are made
-  // meanwhile it has some.
   using Entry = std::pair<std::string, std::shared_ptr<const PolicyLimits>>;
-  [[nodiscard]] std::vector<Entry> All() const;
+  // The first kCopiedAtOnce behind the key `after`, or of all, sorted by key: some 100 us, so that
+  // no Find waits for long. The last ones are fewer.
+  static constexpr std::size_t kCopiedAtOnce = 1024;
+  [[nodiscard]] std::vector<Entry> Some(const std::optional<std::string>& after) const;
 
   // Those of one partition, sorted by key. Cost: O(their number).
   [[nodiscard]] std::vector<Entry> In(std::uint16_t partition) const;

@@ -51,18 +51,6 @@ bool IsPolicys(const Limit& limit) {
   return limit.owner() != LimitOwner{} && limit.owner() != kThrottleOwner;
 }
 
-// The limit among `limits` that has the buckets of `interned`, if there is one.
-std::optional<Limit> LimitIn(const PolicyLimits& limits, const Limit& interned) {
-  if (interned.owner().position >= limits.size()) return std::nullopt;
-  const Limit& present = limits[interned.owner().position].limit;
-  WEIR_CHECK(present.owner() == interned.owner());
-  if (present.AsShadow().identity() != interned.AsShadow().identity()) return std::nullopt;
-  // "@policy,shadow" has its own buckets, beside those of "@policy". A shadow limit of a policy has
-  // shadow buckets only.
-  if (present.shape().shadow && !interned.shape().shadow) return std::nullopt;
-  return interned.shape().shadow ? present.AsShadow() : present;
-}
-
 bool IsTheFiles(const Policy& policy) { return policy.from_file && !policy.retired; }
 
 absl::Status FromFile(std::string_view name) {
@@ -126,6 +114,14 @@ std::vector<std::shared_ptr<const Policy>> Policies::All() const {
   all.reserve(policies_.size());
   for (const auto& [name, policy] : policies_) all.push_back(policy);
   return all;
+}
+
+std::shared_ptr<const PolicyLimits> Policies::LimitsOf(std::string_view name,
+                                                       std::string_view key) const {
+  const std::shared_ptr<const Policy> policy = Find(name);
+  if (!policy) return nullptr;
+  std::shared_ptr<const PolicyLimits> own = policy->overrides->Find(key);
+  return own ? own : std::shared_ptr<const PolicyLimits>(policy, &policy->limits);
 }
 
 std::optional<Limit> Policies::PresentLimit(const Limit& interned, std::string_view key) const {

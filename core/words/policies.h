@@ -86,6 +86,10 @@ class Policies {
   };
   [[nodiscard]] Size size() const;
 
+  // Returns the limits that the policy has now for this key, or null if there is no such policy.
+  [[nodiscard]] std::shared_ptr<const PolicyLimits> LimitsOf(std::string_view name,
+                                                             std::string_view key) const;
+
   // Returns an interned limit as it is now for this key. A policy's limit may have got other
   // numbers, or be gone (nothing); any other limit is returned unchanged.
   [[nodiscard]] std::optional<Limit> PresentLimit(const Limit& interned,

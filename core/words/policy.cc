@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
+#include "core/base/check.h"
 #include "core/base/quote.h"
 #include "core/words/limit_grammar.h"
 
@@ -34,6 +35,17 @@ std::string PolicyLimitText(const PolicyLimit& limit) {
   if (limit.keep) absl::StrAppend(&text, ",keep=", *limit.keep);
   if (!limit.label.empty()) absl::StrAppend(&text, ",name=", limit.label);
   return text;
+}
+
+std::optional<Limit> LimitIn(const PolicyLimits& limits, const Limit& interned) {
+  if (interned.owner().position >= limits.size()) return std::nullopt;
+  const Limit& present = limits[interned.owner().position].limit;
+  WEIR_CHECK(present.owner() == interned.owner());
+  if (present.AsShadow().identity() != interned.AsShadow().identity()) return std::nullopt;
+  // "@policy,shadow" has its own buckets, beside those of "@policy". A shadow limit of a policy has
+  // shadow buckets only.
+  if (present.shape().shadow && !interned.shape().shadow) return std::nullopt;
+  return interned.shape().shadow ? present.AsShadow() : present;
 }
 
 bool HasHeldMore(const Policy& policy) {

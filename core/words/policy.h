@@ -55,6 +55,10 @@ struct Policy {
   std::vector<GreatestNumbers> greatest{};
 };
 
+// Returns the limit among a policy's `limits` that has the buckets of one of its interned limits,
+// or nothing: they have other numbers or another meaning.
+[[nodiscard]] std::optional<Limit> LimitIn(const PolicyLimits& limits, const Limit& interned);
+
 // True if the greatest capacity, or the greatest ban, in some position is above the policy's
 // present one there.
 [[nodiscard]] bool HasHeldMore(const Policy& policy);

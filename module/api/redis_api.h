@@ -25,6 +25,7 @@ struct Digest;
 struct Info;
 struct BlockedClient;
 struct CommandHandle;
+struct ScanCursor;
 using Millis = long long;  // a span, or a time since the Unix epoch
 using TimerId = std::uint64_t;
 
@@ -45,6 +46,8 @@ inline constexpr int kHandleIoErrors = 1 << 0;
 inline constexpr int kNoImplicitSignalModified = 1 << 1;
 // Results of GetContextFlags.
 inline constexpr int kReplica = 1 << 3;
+inline constexpr int kReplicated = 1 << 12;  // the command comes from the primary
+inline constexpr int kLoading = 1 << 13;     // from an AOF
 inline constexpr int kDenyBlocking = 1 << 21;
 inline constexpr int kResp3 = 1 << 22;
 // For aux_save_triggers, and `when` of aux_save and aux_load.
@@ -202,7 +205,18 @@ inline int (*DeleteKey)(Key*) = nullptr;
 inline int (*SetAbsExpire)(Key*, Millis when) = nullptr;
 inline int (*SignalModifiedKey)(Context*, String* name) = nullptr;
 
-// --- Replicas and the AOF. In `format` s is a String*, b a pointer and a size, l a long long ---
+// Calls visit(context, name, key, data) for some keys of the selected database, where `key`, which
+// is open to read, may be null. Returns 0 after the last ones. Keys that are there from the first
+// call to the last are visited at least once.
+inline ScanCursor* (*ScanCursorCreate)() = nullptr;
+inline void (*ScanCursorRestart)(ScanCursor*) = nullptr;
+inline void (*ScanCursorDestroy)(ScanCursor*) = nullptr;
+inline int (*Scan)(Context*, ScanCursor*,
+                   void (*visit)(Context*, String* name, Key* key, void* data),
+                   void* data) = nullptr;
+
+// --- Replicas and the AOF. In `format` s is a String*, v an array of them and its size, b a
+// pointer and a size, l a long long ---
 inline int (*Replicate)(Context*, const char* command, const char* format, ...) = nullptr;
 inline int (*ReplicateVerbatim)(Context*) = nullptr;
 

@@ -10,6 +10,7 @@
 #include "core/base/status.h"
 #include "core/limiter/hold_keeper.h"
 #include "core/limiter/limiter.h"
+#include "core/limiter/trimmer.h"
 
 namespace weir {
 namespace {
@@ -370,6 +371,20 @@ absl::StatusOr<std::size_t> KeyLimiter::Reset(std::string_view name, std::span<c
   key.EraseIf([&](LimitId id, const Bucket&) { return is_reset(id); });
   key.Commit(now);
   return live;
+}
+
+std::size_t KeyLimiter::Trim(std::string_view name, const PolicyLimits& before,
+                             const PolicyLimits& limits, Instant now) {
+  redis::Context* const context = call_.context;
+  if ((redis::GetContextFlags(context) & (redis::kReplicated | redis::kLoading)) != 0) return 0;
+  const int selected = redis::GetSelectedDb(context);
+  std::size_t trimmed = 0;
+  for (int db = 0; redis::SelectDb(context, db) == redis::kOk; ++db) {
+    trimmed += OpenKey(module_, context, call_.NameOf(name), redis::kWrite)
+                   .Trim(Trimmer(module_.keeper, before, limits), now);
+  }
+  redis::SelectDb(context, selected);
+  return trimmed;
 }
 
 absl::StatusOr<std::vector<LiveBucket>> KeyLimiter::Inspect(std::string_view name, Instant now) {

@@ -23,6 +23,7 @@
 #include "core/limiter/reservation.h"
 #include "core/rules/decision.h"
 #include "core/rules/limit.h"
+#include "core/words/policy.h"
 #include "core/words/request.h"
 #include "module/handlers/call.h"
 #include "module/values/module.h"
@@ -55,6 +56,12 @@ class KeyLimiter {
   [[nodiscard]] absl::StatusOr<std::size_t> Reset(std::string_view key,
                                                   std::span<const Limit> limits, Instant now);
   [[nodiscard]] absl::StatusOr<std::vector<LiveBucket>> Inspect(std::string_view key, Instant now);
+
+  // Cuts what the key's buckets owe beyond the new limits of a policy (core/limiter/trimmer.h), in
+  // all databases, as an override holds in all. Returns the number of those that were cut. Does
+  // nothing with a command that comes from a primary or an AOF: the cuts come from there, too.
+  std::size_t Trim(std::string_view key, const PolicyLimits& before, const PolicyLimits& limits,
+                   Instant now);
 
  private:
   class SettledKeys;

@@ -6,6 +6,7 @@
 // so nothing here isolates or charges.
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,10 +16,12 @@
 #include "core/commands/decision_events.h"
 #include "core/commands/hold_handlers.h"
 #include "core/commands/limit_handlers.h"
+#include "core/commands/policy_handlers.h"
 #include "module/api/wall_time.h"
 #include "module/handlers/call.h"
 #include "module/handlers/command_table.h"
 #include "module/handlers/key_limiter.h"
+#include "module/handlers/trim.h"
 #include "module/handlers/wait.h"
 
 namespace weir {
@@ -100,6 +103,12 @@ class LimitHost {
   auto Isolated(std::span<const std::string_view> /*keys*/, auto change) { return change(); }
   // The policy's buckets stay in the keys, where they count as full, and go with the next change.
   void ForgetPolicy(PolicyId /*policy*/) { TheModule().policies.FreeDeleted(); }
+  void LogTrimmed(std::string_view policy, std::size_t buckets) {
+    if (buckets > 0) weir::LogTrimmed(call_.context, policy, buckets);
+  }
+  void Trim(std::shared_ptr<const Policy> before, std::shared_ptr<const Policy> after) {
+    TrimPolicy(call_, std::move(before), std::move(after));
+  }
   absl::Status ReloadPolicies() {
     return absl::UnimplementedError(
         "there is no policy file: the module keeps its policies with the data");

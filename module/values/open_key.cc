@@ -286,6 +286,18 @@ void OpenKey::Sweep(Instant now) {
   NoteForSweeper(now);  // if the holds were renewed, nothing was committed
 }
 
+std::size_t OpenKey::Trim(const Trimmer& trimmer, Instant now) {
+  if (!value_) return 0;
+  SettleDue(now);
+  std::size_t trimmed = 0;
+  for (const KeyBuckets::KeyBucket& one : buckets()) {
+    const Limit& interned = module_.registry.Get(one.limit);
+    if (trimmer.Trim(*this, KeyBuckets::SlotOf(one.limit), interned, now)) ++trimmed;
+  }
+  Commit(now);
+  return trimmed;
+}
+
 void OpenKey::NoteForSweeper(Instant now) {
   if (!value_ || module_.options.allow_explicit_time) return;
   std::size_t bytes = 0;
@@ -360,6 +372,7 @@ redis::Millis OpenKey::ForgetFull(Instant now) {
 // Ends the changes on this node. Requires: changed_.
 void OpenKey::Settle(redis::Millis expiry, Instant now) {
   changed_ = false;
+  value_->set_changed_at(now);
   value_->EndHoldChanges();
   if (value_->empty() && !value_->holds()) {
     redis::DeleteKey(key_);
@@ -372,7 +385,6 @@ void OpenKey::Settle(redis::Millis expiry, Instant now) {
 }
 
 void OpenKey::Commit(Instant now) {
-  value_->set_changed_at(now);
   if (!changed_) return;
   const redis::Millis expiry = ForgetFull(now);
   const std::string state = ChangeBytes(*value_, module_.limit_texts);

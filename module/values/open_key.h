@@ -21,6 +21,7 @@
 
 #include "core/base/instant.h"
 #include "core/limiter/hold_store.h"
+#include "core/limiter/trimmer.h"
 #include "core/rules/bucket.h"
 #include "module/api/redis_api.h"
 #include "module/values/key_buckets.h"
@@ -69,6 +70,10 @@ class OpenKey final : public HoldStore {
   void set_sweep_at(Instant when) noexcept { value_->set_sweep_at(when); }
   void Sweep(Instant now);
 
+  // Cuts what the key's buckets owe, and commits that. Returns the number of those that were cut.
+  // Does nothing with a value of another type. Requires: opened to write.
+  std::size_t Trim(const Trimmer& trimmer, Instant now);
+
   // The time until a bucket is full; also 0 if its policy no longer exists.
   [[nodiscard]] Nanos TimeToFull(const KeyBuckets::KeyBucket& one, Instant now) const;
 
@@ -106,14 +111,14 @@ class OpenKey final : public HoldStore {
  private:
   void Make();
   void Close();
+  [[nodiscard]] bool IsOver(LimitId id, Instant now) const;
+  [[nodiscard]] bool HasAged(Instant now) const;
+  void DropOver(Instant now);
   [[nodiscard]] bool IsAnythingDue(Instant now) const;
   [[nodiscard]] bool NamesGonePolicy(const Hold& hold) const;
   redis::Millis ForgetFull(Instant now);
   void Settle(redis::Millis expiry, Instant now);
   void Look(Instant now);
-  [[nodiscard]] bool IsOver(LimitId id, Instant now) const;
-  [[nodiscard]] bool HasAged(Instant now) const;
-  void DropOver(Instant now);
   void NoteForSweeper(Instant now);
 
   Module& module_;

@@ -10,7 +10,10 @@
 #include "core/commands/decision_events.h"
 #include "core/commands/hold_handlers.h"
 #include "core/commands/limit_handlers.h"
+#include "core/commands/policy_handlers.h"
+#include "core/limiter/policy_trim.h"
 #include "server/commands/command_table.h"
+#include "server/handlers/trim_waiter.h"
 #include "server/session/call.h"
 #include "server/session/verdict_reader.h"
 #include "server/session/waiter.h"
@@ -59,6 +62,10 @@ class UserLimiter {
   std::vector<LiveBucket> Inspect(std::string_view key, Instant now) {
     return services_.limiter.Inspect(
         key, now, [&](const Limit& limit) { return services_.policies.PresentLimit(limit, key); });
+  }
+  std::size_t Trim(std::string_view key, const PolicyLimits& before, const PolicyLimits& limits,
+                   Instant now) {
+    return Limiter::PolicyTrim::TrimKey(services_.limiter, key, before, limits, now);
   }
 
  private:
@@ -136,7 +143,9 @@ class LimitHost {
   void Hold(const ParsedRequest& request) { HoldHandlers<LimitHost>::Hold(*this, request); }
   void InspectHolds() { HoldHandlers<LimitHost>::InspectHolds(*this); }
 
-  bool may_wait() const { return !call_.queued && !shared().open_waits.refuses(); }
+  bool may_wait() const {
+    return !call_.queued && call_.session.may_wait() && !shared().open_waits.refuses();
+  }
   void Wait(const ParsedRequest& request, Reservation reservation) {
     if (call_.RefusedChange()) return shared().limiter.GiveBack(reservation);
     call_.session.Wait(std::make_unique<ServerWaiter>(thread(), call_.session.record(), request,
@@ -159,6 +168,13 @@ class LimitHost {
   void ForgetPolicy(PolicyId policy) {
     shared().limiter.ForgetPolicies({{policy}});
     Charge(kWholeTableWork);
+  }
+  void LogTrimmed(std::string_view policy, std::size_t buckets) {
+    if (buckets > 0) weir::LogTrimmed(policy, buckets);
+  }
+  void Trim(std::shared_ptr<const Policy> before, std::shared_ptr<const Policy> after) {
+    Limiter::PolicyTrim trim(shared().limiter, before->limits, std::move(after));
+    call_.session.Wait(std::make_unique<TrimWaiter>(thread(), std::move(trim)));
   }
   absl::Status ReloadPolicies() {
     Charge(kWholeTableWork);

@@ -30,7 +30,7 @@ class AckWaiter final : public Waiter {
     return wait_->is_over() ? HostInstant{} : deadline_;
   }
   [[nodiscard]] std::size_t held_bytes() const override { return sizeof(*this) + sizeof(AckWait); }
-  [[nodiscard]] bool has_charged() const override { return false; }
+  [[nodiscard]] bool has_changed() const override { return false; }
   [[nodiscard]] bool Serve(RespWriter& reply, Instant /*now*/) override {
     reply.Integer(static_cast<std::int64_t>(wait_->count()));
     return true;

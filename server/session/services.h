@@ -193,7 +193,7 @@ struct Services {
   // Null, in tests only: a primary that never has a replica. Set before the first session.
   Replication* replication = nullptr;
   std::vector<Worker*> workers;
-  std::atomic<std::uint64_t> waiters{0};  // sessions in RL.WAIT or WAIT
+  std::atomic<std::uint64_t> waiters{0};  // sessions that have a Waiter
   OpenWaits open_waits{limiter};          // those in RL.WAIT
   ThreadCounters main_counters;           // of the thread that accepts connections
   LogThrottle login_throttle;             // for lines about wrong passwords

@@ -76,10 +76,8 @@ void Session::Reset() {
 }
 
 News& Session::MakeNews() {
-  if (!news_) {
-    Services& services = worker_.services;
-    news_ = std::make_unique<News>(services.outboxes, services.channels, record_);
-  }
+  Services& services = worker_.services;
+  if (!news_) news_ = std::make_unique<News>(services.outboxes, services.channels, record_);
   return *news_;
 }
 
@@ -132,7 +130,7 @@ bool Session::FinishWait(const Clock::Reading& at, RespWriter& reply) {
   using Blocked = ClientRecord::Blocked;
   if (waiter_) {
     std::atomic<Blocked>& blocked = record_->blocked;
-    const bool is_ready = at.host_now >= waiter_->ReadyAt(at);
+    const bool is_ready = !waiter_->HasMoreWork(at) && at.host_now >= waiter_->ReadyAt(at);
     if (!is_ready && blocked.load(std::memory_order_relaxed) == Blocked::kYes) return false;
     AnswerWaiter(blocked.exchange(Blocked::kNo, std::memory_order_relaxed), at.now, reply);
     waiter_.reset();
@@ -145,12 +143,12 @@ bool Session::FinishWait(const Clock::Reading& at, RespWriter& reply) {
 // A waiter that is not served gives its tokens back, which is a change of the disk's only.
 void Session::AnswerWaiter(ClientRecord::Blocked ended, Instant now, RespWriter& reply) {
   using Blocked = ClientRecord::Blocked;
-  if (waiter_->has_charged()) DelayReplyUntilSaved();
+  if (waiter_->has_changed()) DelayReplyUntilSaved();
   if (ended == Blocked::kEndedAsTimeout) return waiter_->Withdraw(reply, now);
   if (ended == Blocked::kEndedAsError) {
     worker_.Fail(reply, "UNBLOCKED client unblocked via CLIENT UNBLOCK");
   } else if (waiter_->Serve(reply, now)) {
-    if (waiter_->has_charged()) DelayReplyOfChange();
+    if (waiter_->has_changed()) DelayReplyOfChange();
     return;
   }
   worker_.command_counters.Of(*record_->last_command.load()).failed.Add();
@@ -251,7 +249,9 @@ Awaited Session::ExecuteAlone(const ReadAhead::Command& command, Instant now, Re
                               VerdictReader* reader) {
   BeginCommand();
   verdict_reader_ = reader;
+  runs_alone_ = true;
   ExecuteCommand(command, now, reply);
+  runs_alone_ = false;
   verdict_reader_ = nullptr;
   EndCommand();
   return std::exchange(awaited_, {});

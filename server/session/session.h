@@ -160,6 +160,8 @@ class Session final : public ClientSession {
     awaited_.Add({.save = Awaited::Save::kLateReply});
     late_reply_ = std::move(reply);
   }
+  // True unless the present command was given to ExecuteAlone.
+  [[nodiscard]] bool may_wait() const noexcept { return !runs_alone_; }
   // Answers the present command when the waiter is ready; later commands wait, too.
   void Wait(std::unique_ptr<Waiter> waiter);
 
@@ -218,6 +220,7 @@ class Session final : public ClientSession {
   std::unique_ptr<Waiter> waiter_;
   std::optional<SyncHandOver> hand_over_;
   std::optional<WaitEnd> wait_ended_;  // EndWait has ended a wait that is not answered yet
+  bool runs_alone_ = false;            // the present command may not wait
   bool silent_wait_ = false;           // the reply after the wait is not sent (CLIENT REPLY)
   bool said_secret_ = false;           // a command of the present turn may contain a password
   bool closing_ = false;

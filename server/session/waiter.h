@@ -1,4 +1,5 @@
-// A command whose answer comes later: RL.WAIT, which waits for its tokens, and WAIT (ack_waiter.h).
+// A command whose answer comes later: RL.WAIT, which waits for its tokens, WAIT (ack_waiter.h), and
+// RL.POLICY SET with TRIM, which works in parts (server/handlers/trim_waiter.h).
 //
 // RL.WAIT has charged its tokens already. The waiter keeps a copy of the request, because the words
 // are gone when it is answered. It counts when it is served. A waiter that ends without being
@@ -28,10 +29,13 @@ class Waiter {
   // The time of the answer, as it looks at `at`. It may become earlier; then the client's record is
   // woken.
   [[nodiscard]] virtual HostInstant ReadyAt(const Clock::Reading& at) const = 0;
+  // Does a part of the command's work, about a millisecond. Returns true if there is more, to be
+  // done when ReadyAt() says, which may be past.
+  [[nodiscard]] virtual bool HasMoreWork(const Clock::Reading& /*at*/) { return false; }
   // The bytes of this object and of its heap memory.
   [[nodiscard]] virtual std::size_t held_bytes() const = 0;
-  // True if the command has charged tokens.
-  [[nodiscard]] virtual bool has_charged() const = 0;
+  // True if the command has changed buckets.
+  [[nodiscard]] virtual bool has_changed() const = 0;
   // Answers. Returns false after answering an error. Requires: that time has come.
   [[nodiscard]] virtual bool Serve(RespWriter& reply, Instant now) = 0;
   // Answers as after a timeout.
@@ -52,7 +56,7 @@ class ServerWaiter final : public Waiter {
   [[nodiscard]] std::size_t held_bytes() const override {
     return sizeof(*this) + request_.held_bytes();
   }
-  [[nodiscard]] bool has_charged() const override { return true; }
+  [[nodiscard]] bool has_changed() const override { return true; }
   // Answers that the request is admitted, with the numbers of `now`. While the server lacks
   // replicas, or if the tokens were given back meanwhile (OpenWaits), the answer is an error, and
   // the request is not served.

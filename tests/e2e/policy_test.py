@@ -102,6 +102,36 @@ class PolicyTest(ServerTest):
         server, client = start("--policies", path)
         self.assertEqual(client.call("RL.ALLOW", "banned", "@free")[:3], [0, 0, -1])
 
+    # Goal: what an override or TRIM has cut is cut after a crash, too; a reload of the file cuts
+    # nothing. Method: waits of days and of minutes.
+    def test_a_trim_survives_a_crash(self):
+        path = self.write("policies.toml", '[policies]\nfile = "1000/300d"\n')
+        data = ("--data-dir", os.path.join(self.directory, "data"), "--durability", "always",
+                "--policies", path)
+        server = self.start(*data)
+        client = self.connect(server)
+        client.call("RL.POLICY", "SET", "own", "1000/300d")
+        for key in ("a", "b", "c"):
+            self.assertEqual(client.call("RL.ALLOW", key, "@own", "@file", "COST", 1000)[0], 1)
+        self.write("policies.toml", '[policies]\nfile = "100/d"\n')
+        self.assertEqual(client.call("RL.POLICY", "RELOAD"), "OK")
+        self.assertEqual(client.call("RL.POLICY", "OVERRIDE", "file", "a", "100/d"), "OK")
+        self.assertEqual(client.call("RL.POLICY", "OVERRIDE", "own", "a", "100/d"), "OK")
+        self.assertEqual(client.call("RL.POLICY", "SET", "own", "200/d", "TRIM"), "OK")
+        server.wait_for_log("policy 'file': cut what 1 buckets owe")
+        server.wait_for_log("policy 'own': cut what 2 buckets owe")
+        for _ in range(2):
+            waits = {(key, policy): client.call("RL.PEEK", key, policy)[2]
+                     for key in "abc" for policy in ("@own", "@file")}
+            for key, policy, most in (("a", "@own", 864_000), ("a", "@file", 864_000),
+                                      ("b", "@own", 432_000), ("c", "@own", 432_000)):
+                self.assertTrue(0 < waits[key, policy] <= most, waits)
+            self.assertGreater(waits["b", "@file"], 200 * 86_400_000)
+            server.kill()
+            server = self.start(*data)
+            server.wait_for_log("loaded 6 buckets")
+            client = self.connect(server)
+
     # Four clients ask while a fifth changes what they ask for. Each answer is by one version: a
     # look leaves 7 or 9 tokens, 2 by the override, and is an error while the policy is gone.
     def test_changes_under_load(self):

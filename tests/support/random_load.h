@@ -17,9 +17,11 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/limiter/limiter.h"
+#include "core/limiter/policy_trim.h"
 #include "core/words/policies.h"
 #include "tests/support/generators.h"
 #include "tests/support/printing.h"
@@ -277,17 +279,33 @@ class RandomUse {
     return limits;
   }
 
+  std::string Trim(PolicyLimits before, std::shared_ptr<const Policy> after) {
+    Limiter::PolicyTrim trim(limiter_, std::move(before), std::move(after));
+    while (!trim.Step(now_)) {
+    }
+    return ", trimmed " + std::to_string(trim.trimmed());
+  }
+
   std::string ChangePolicy(const Turn& turn, const std::string& key) {
     const std::string_view name = PolicyOf(turn.asks.front());
     const std::int64_t what = turn.move.part % 6;
-    if (what < 2) return "set " + policies_.Set(name, PolicyLimitsOf(turn)).ToString();
+    const std::shared_ptr<const Policy> before = policies_.Find(name);
+    if (what < 2) {
+      const std::string set = "set " + policies_.Set(name, PolicyLimitsOf(turn)).ToString();
+      return before && what == 0 ? set + Trim(before->limits, policies_.Find(name)) : set;
+    }
     if (what == 2) {
       const absl::StatusOr<PolicyId> gone = policies_.Delete(name);
       if (gone.ok()) limiter_.ForgetPolicies(std::span(&*gone, 1));
       return "delete " + gone.status().ToString();
     }
     if (what < 5) {
-      return "override " + policies_.Override(name, key, PolicyLimitsOf(turn)).ToString();
+      const std::shared_ptr<const PolicyLimits> own = policies_.LimitsOf(name, key);
+      const std::string set = policies_.Override(name, key, PolicyLimitsOf(turn)).ToString();
+      if (!own) return "override " + set;
+      const std::size_t trimmed =
+          Limiter::PolicyTrim::TrimKey(limiter_, key, *own, *policies_.LimitsOf(name, key), now_);
+      return "override " + set + ", trimmed " + std::to_string(trimmed);
     }
     return "remove " + policies_.RemoveOverride(name, key).status().ToString();
   }

@@ -3,7 +3,7 @@
 // It keeps the input that the session did not consume, continues while a turn is not over, and
 // stops once the session says close or hands its connection over. While the session waits (kWait,
 // kPause), sent input is only kept; once a test has moved the clock to wake(), the next Send
-// continues.
+// continues. A wait whose wake() is past is no wait.
 #pragma once
 
 #include <cstddef>
@@ -35,10 +35,10 @@ class SessionDriver {
       unread_.Consume(turn_.consumed);
       session_.OnSent();
       ++turns_;
-    } while (turn_.next == ClientSession::Next::kContinue);
-    const bool waits =
-        turn_.next == ClientSession::Next::kWait || turn_.next == ClientSession::Next::kPause;
-    wake_ = waits ? std::optional(turn_.wake) : std::nullopt;
+      const bool waits =
+          turn_.next == ClientSession::Next::kWait || turn_.next == ClientSession::Next::kPause;
+      wake_ = waits ? std::optional(turn_.wake) : std::nullopt;
+    } while (turn_.next == ClientSession::Next::kContinue || (wake_ && *wake_ <= clock_.HostNow()));
     return replies;
   }
 

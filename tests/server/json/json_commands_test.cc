@@ -73,6 +73,16 @@ TEST(JsonCommandsTest, APipelineAnswersInItsOrder) {
   EXPECT_EQ(Pipeline(client, "[]"), "[]");
 }
 
+// The answer of a trim comes later, in the Redis protocol only.
+TEST(JsonCommandsTest, ATrimIsRefused) {
+  HttpConversation client;
+  EXPECT_EQ(
+      Pipeline(client, R"([["RL.POLICY","SET","p","1/s"],["RL.POLICY","SET","p","2/s","TRIM"],)"
+                       R"(["RL.POLICY","GET","p"]])"),
+      R"x([{"result":"OK"},{"error":"ERR TRIM is answered later: not in a transaction, )x"
+      R"x(a script or over HTTP"},{"result":["1/s"]}])x");
+}
+
 TEST(JsonCommandsTest, BodiesOfOtherFormsAreRefused) {
   HttpConversation client;
   for (const char* const body : {"{}", "7", "[]", "[null]", "[true]", "[[]]", R"(["PING",{}])",

@@ -1,0 +1,122 @@
+// The handlers of RL.POLICY, for both hosts as those of limit_handlers.h.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+
+#include "core/base/instant.h"
+#include "core/base/status.h"
+#include "core/commands/limit_handlers.h"
+#include "core/commands/replies.h"
+#include "core/rules/limit.h"
+#include "core/words/policies.h"
+#include "core/words/policy.h"
+
+namespace weir {
+
+template <typename Host>
+void LimitHandlers<Host>::PolicyDel(Call& call) {
+  Host host(call);
+  const absl::StatusOr<PolicyId> deleted =
+      host.Isolated([&] { return host.shared().policies.Delete(host.arguments()[0]); });
+  if (deleted.ok()) host.ForgetPolicy(*deleted);
+  AcknowledgePolicy(host, deleted.status());
+}
+
+template <typename Host>
+void LimitHandlers<Host>::PolicyGet(Call& call) {
+  Host host(call);
+  const std::shared_ptr<const Policy> policy = host.shared().policies.Find(host.arguments()[0]);
+  if (!policy) return host.reply().Null();
+  WritePolicy(host.reply(), *policy);
+}
+
+template <typename Host>
+void LimitHandlers<Host>::PolicyList(Call& call) {
+  Host host(call);
+  const auto policies = host.shared().policies.All();
+  host.Charge(policies.size());
+  WritePolicyNames(host.reply(), policies);
+}
+
+template <typename Host>
+void LimitHandlers<Host>::PolicyOverride(Call& call) {
+  Host host(call);
+  const auto arguments = host.arguments();
+  const std::string_view name = arguments[0];
+  const std::string_view key = arguments[1];
+  absl::StatusOr<PolicyLimits> limits = ParsePolicyLimits(arguments.subspan(2));
+  if (!limits.ok()) return host.Fail(limits.status());
+  AcknowledgePolicy(host, host.Isolated(arguments.subspan(1, 1), [&] {
+    Policies& policies = host.shared().policies;
+    const std::shared_ptr<const PolicyLimits> before = policies.LimitsOf(name, key);
+    absl::Status made = policies.Override(name, key, *std::move(limits));
+    if (!made.ok()) return made;
+    const Instant now = host.shared().explicit_time.View(host.now());
+    const std::shared_ptr<const PolicyLimits> after = policies.LimitsOf(name, key);
+    host.LogTrimmed(name, host.limiter().Trim(key, *before, *after, now));
+    return made;
+  }));
+}
+
+template <typename Host>
+void LimitHandlers<Host>::PolicyOverrides(Call& call) {
+  Host host(call);
+  const std::string_view name = host.arguments()[0];
+  const std::shared_ptr<const Policy> policy = host.shared().policies.Find(name);
+  if (!policy) return host.Fail(UnknownPolicy(name));
+  host.Charge(WriteOverrides(host.reply(), *policy));
+}
+
+template <typename Host>
+void LimitHandlers<Host>::PolicyReload(Call& call) {
+  Host host(call);
+  AcknowledgePolicy(host, host.ReloadPolicies());
+}
+
+template <typename Host>
+void LimitHandlers<Host>::PolicySet(Call& call) {
+  Host host(call);
+  auto arguments = host.arguments();
+  const bool trims =
+      arguments.size() > 2 && absl::EqualsIgnoreCase(AbslView(arguments.back()), "TRIM");
+  if (trims) arguments = arguments.first(arguments.size() - 1);
+  absl::StatusOr<PolicyLimits> limits = ParsePolicyLimits(arguments.subspan(1));
+  if (!limits.ok()) return host.Fail(limits.status());
+  if (trims && !host.may_wait()) {
+    return host.Fail(absl::FailedPreconditionError(
+        "TRIM is answered later: not in a transaction, a script or over HTTP"));
+  }
+  Policies& policies = host.shared().policies;
+  std::shared_ptr<const Policy> before;
+  std::shared_ptr<const Policy> after;
+  const absl::Status set = host.Isolated([&] {
+    before = policies.Find(arguments[0]);
+    absl::Status made = policies.Set(arguments[0], *std::move(limits));
+    after = policies.Find(arguments[0]);
+    return made;
+  });
+  if (!set.ok() || !trims || !before) return AcknowledgePolicy(host, set);
+  host.Trim(std::move(before), std::move(after));
+}
+
+template <typename Host>
+void LimitHandlers<Host>::PolicyUnoverride(Call& call) {
+  Host host(call);
+  const auto arguments = host.arguments();
+  const absl::StatusOr<bool> removed = host.Isolated(arguments.subspan(1, 1), [&] {
+    return host.shared().policies.RemoveOverride(arguments[0], arguments[1]);
+  });
+  if (!removed.ok()) return host.Fail(removed.status());
+  host.MarkPoliciesDirty(*removed);
+  host.reply().Integer(*removed ? 1 : 0);
+}
+
+}  // namespace weir

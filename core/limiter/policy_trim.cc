@@ -1,0 +1,101 @@
+#include "core/limiter/policy_trim.h"
+
+#include <algorithm>
+
+#include "core/base/check.h"
+#include "core/limiter/partition_store.h"
+#include "core/limiter/trimmer.h"
+#include "core/words/overrides.h"
+
+namespace weir {
+
+std::size_t Limiter::PolicyTrim::TrimKey(Limiter& limiter, std::string_view key,
+                                         const PolicyLimits& before, const PolicyLimits& limits,
+                                         Instant now) {
+  const KeyHash hash = limiter.Hash(key);
+  const PartitionLock lock(limiter.table_, hash.partition);
+  Partition& partition = limiter.table_.partition(hash.partition);
+  now = std::max(now, partition.decision_time());
+  limiter.SettleDue(hash, now);
+  PartitionStore store(limiter, hash.partition);
+  const Trimmer trimmer(limiter.keeper_, before, limits);
+  std::size_t trimmed = 0;
+  const auto trim = [&](const Limit& limit) {
+    LimitHint no_hint;
+    const std::optional<LimitId> id = limiter.registry_.Find(limit, no_hint);
+    if (id && trimmer.Trim(store, {hash.hash, *id}, limit, now)) ++trimmed;
+  };
+  for (const PolicyLimit& one : limits) {
+    if (!one.limit.has_bucket()) continue;
+    trim(one.limit);
+    if (!one.limit.shape().shadow) trim(one.limit.AsShadow());  // of "@policy,shadow"
+  }
+  if (trimmed > 0 && limiter.time_is_ordered_) partition.AdvanceDecisionTime(now);
+  return trimmed;
+}
+
+bool Limiter::PolicyTrim::Step(Instant now) {
+  if (!has_overrides_) {
+    AddOverrides();
+    return false;
+  }
+  std::size_t visits = 0;
+  while (partition_ < kPartitionCount && visits < kVisitsPerStep) {
+    visits += TrimPartition(partition_++, now) + 1;
+  }
+  return partition_ == kPartitionCount;
+}
+
+// An override that is made later cuts the buckets of its key, too, so nothing is lost if it is not
+// among these.
+void Limiter::PolicyTrim::AddOverrides() {
+  std::vector<Overrides::Entry> some = policy_->overrides->Some(last_override_);
+  for (auto& [key, limits] : some) {
+    const KeyHash hash = limiter_.Hash(key);
+    overrides_[{hash.partition, hash.hash}] = std::move(limits);
+  }
+  has_overrides_ = some.size() < Overrides::kCopiedAtOnce;
+  if (!has_overrides_) last_override_ = std::move(some.back().first);
+}
+
+std::size_t Limiter::PolicyTrim::TrimPartition(std::size_t partition, Instant now) {
+  std::vector<SlotKey> slots;
+  std::size_t visits = 0;
+  {
+    const PartitionLock lock(limiter_.table_, partition);
+    visits = limiter_.table_.partition(partition).size();
+    limiter_.table_.partition(partition).ForEach([&](const SlotKey& slot, Bucket) {
+      if (limiter_.registry_.Get(slot.limit).owner().policy == policy_->id) slots.push_back(slot);
+    });
+  }
+  for (std::size_t first = 0; first < slots.size(); first += kCutsAtOnce) {
+    const PartitionLock lock(limiter_.table_, partition);
+    const std::size_t end = std::min(first + kCutsAtOnce, slots.size());
+    for (std::size_t i = first; i < end; ++i) {
+      if (TrimSlot(partition, slots[i], now)) ++trimmed_;
+    }
+  }
+  return visits + kVisitsPerCut * slots.size();
+}
+
+// Requires: the partition is locked.
+bool Limiter::PolicyTrim::TrimSlot(std::size_t partition, const SlotKey& slot, Instant now) {
+  Partition& changed = limiter_.table_.partition(partition);
+  now = std::max(now, changed.decision_time());
+  const KeyHash key{slot.key_hash(), static_cast<std::uint16_t>(partition)};
+  limiter_.SettleDue(key, now);
+  // Since the slot was found, the bucket may have gone, and the id may have become another limit's.
+  if (!changed.Find(slot)) return false;
+  const Limit& interned = limiter_.registry_.Get(slot.limit);
+  if (interned.owner().policy != policy_->id) return false;
+  const auto own = overrides_.find({key.partition, key.hash});
+  const bool is_own = own != overrides_.end();
+  PartitionStore store(limiter_, partition);
+  const Trimmer trimmer(limiter_.keeper_, is_own ? *own->second : before_,
+                        is_own ? *own->second : policy_->limits);
+  if (!trimmer.Trim(store, slot, interned, now)) return false;
+  if (limiter_.time_is_ordered_) changed.AdvanceDecisionTime(now);
+  return true;
+}
+
+}  // namespace weir

@@ -1,0 +1,72 @@
+// Cuts what buckets of a policy owe beyond its new numbers (trimmer.h) in the limiter's table:
+// those of one key, or those of all keys.
+//
+//     Limiter::PolicyTrim trim(limiter, before, policy);      // after the change of the policy
+//     while (!trim.Step(clock.Now())) ...                     // the thread may do other work
+//
+// Each bucket that was there before the first step is cut by the last one, by the numbers of the
+// policy or, if its key has an override, by those of the override. A step takes about a
+// millisecond, and holds the lock of a partition for a scan of it, or for the cuts of kCutsAtOnce
+// buckets. One thread at a time may use an object. Memory: 50 bytes for each override of the
+// policy, and 12 for each of its buckets in a partition.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+
+#include "core/base/instant.h"
+#include "core/limiter/limiter.h"
+#include "core/table/slot_key.h"
+#include "core/words/policy.h"
+
+namespace weir {
+
+class Limiter::PolicyTrim {
+ public:
+  // `before`: the policy's limits before the change. The limiter must outlive the object.
+  PolicyTrim(Limiter& limiter, PolicyLimits before, std::shared_ptr<const Policy> policy)
+      : limiter_(limiter), before_(std::move(before)), policy_(std::move(policy)) {}
+
+  // Cuts some buckets. Returns true when all are done.
+  [[nodiscard]] bool Step(Instant now);
+  // The number of buckets that were cut.
+  [[nodiscard]] std::size_t trimmed() const noexcept { return trimmed_; }
+  [[nodiscard]] const Policy& policy() const noexcept { return *policy_; }
+
+  // Cuts the buckets of one key, whose limits under some policy were `before` and are `limits`.
+  // Returns the number of those that were cut. Cost: a look-up for each limit.
+  static std::size_t TrimKey(Limiter& limiter, std::string_view key, const PolicyLimits& before,
+                             const PolicyLimits& limits, Instant now);
+
+ private:
+  // Visits of slots in a step. A cut takes as long as kVisitsPerCut.
+  static constexpr std::size_t kVisitsPerStep = 16'384;
+  static constexpr std::size_t kVisitsPerCut = 32;
+  static constexpr std::size_t kCutsAtOnce = 512;
+
+  void AddOverrides();
+  // Returns the number of visits.
+  std::size_t TrimPartition(std::size_t partition, Instant now);
+  [[nodiscard]] bool TrimSlot(std::size_t partition, const SlotKey& slot, Instant now);
+
+  Limiter& limiter_;
+  const PolicyLimits before_;
+  const std::shared_ptr<const Policy> policy_;
+  // By the keys' partitions and hashes.
+  absl::flat_hash_map<std::pair<std::uint16_t, std::uint64_t>, std::shared_ptr<const PolicyLimits>>
+      overrides_;
+  std::optional<std::string> last_override_;  // the key of the last one that was added
+  bool has_overrides_ = false;                // all of them were added
+  std::size_t partition_ = 0;                 // the next one
+  std::size_t trimmed_ = 0;
+};
+
+}  // namespace weir
