@@ -285,7 +285,8 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) 
   }
   const CLI::Option* const ping = app.add_option("--ping", CLI::callback_t(), kPingHelp)
                                       ->expected(0, 1)
-                                      ->option_text("[ADDRESS]");
+                                      ->option_text("[ADDRESS]")
+                                      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   CommandLine line{.options = DefaultOptions()};
   try {
     app.parse(argc, argv);

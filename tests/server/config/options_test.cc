@@ -172,12 +172,6 @@ TEST(OptionsTest, UnknownWordsAreErrors) {
   EXPECT_EQ(ErrorOf({"-p", "1"}), "unknown argument '-p': see weir-server --help");
 }
 
-TEST(OptionsTest, TheLastOfTwoCounts) {
-  const auto line = Parse({"--port", "1", "--port=2"});
-  ASSERT_TRUE(line.ok()) << line.status();
-  EXPECT_EQ(line->options.port, 2);
-}
-
 TEST(OptionsTest, TheCommandLineWinsOverTheFile) {
   const ConfigFile file(
       "# Where to listen\n"
