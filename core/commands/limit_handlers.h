@@ -59,7 +59,7 @@ concept DecidesRequests = requires(Limiter limiter, const Request& request, Inst
   { limiter.Reserve(request, Nanos{}, now) } -> std::convertible_to<absl::StatusOr<Admission>>;
   { limiter.Reset(key, limits, now) } -> std::convertible_to<absl::StatusOr<std::size_t>>;
   { limiter.Inspect(key, now) } -> std::convertible_to<absl::StatusOr<std::vector<LiveBucket>>>;
-  // Cuts what the key's buckets owe (trimmer.h). Returns the number of those that were cut.
+  // Cuts what the key's buckets owe (policy_trim.h). Returns the number of those that were cut.
   { limiter.Trim(key, PolicyLimits(), PolicyLimits(), now) } -> std::same_as<std::size_t>;
 };
 

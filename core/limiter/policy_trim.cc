@@ -4,7 +4,6 @@
 
 #include "core/base/check.h"
 #include "core/limiter/partition_store.h"
-#include "core/limiter/trimmer.h"
 #include "core/words/overrides.h"
 
 namespace weir {

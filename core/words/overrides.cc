@@ -1,6 +1,7 @@
 #include "core/words/overrides.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "core/table/key_hash.h"
@@ -85,6 +86,19 @@ std::vector<Overrides::Entry> Overrides::Some(const std::optional<std::string>& 
   auto next = after ? limits_.upper_bound(*after) : limits_.begin();
   for (; some.size() < kCopiedAtOnce && next != limits_.end(); ++next) some.emplace_back(*next);
   return some;
+}
+
+std::vector<Overrides::Entry> Overrides::All() const {
+  std::vector<Entry> all;
+  all.reserve(size());
+  std::optional<std::string> after;
+  for (bool has_more = true; has_more;) {
+    std::vector<Entry> some = Some(after);
+    has_more = some.size() == kCopiedAtOnce;
+    if (has_more) after = some.back().first;
+    std::ranges::move(some, std::back_inserter(all));
+  }
+  return all;
 }
 
 }  // namespace weir

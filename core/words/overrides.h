@@ -57,6 +57,8 @@ class Overrides {
   // no Find waits for long. The last ones are fewer.
   static constexpr std::size_t kCopiedAtOnce = 1024;
   [[nodiscard]] std::vector<Entry> Some(const std::optional<std::string>& after) const;
+  // All, as Some() copies them: of changes that are made meanwhile it has some.
+  [[nodiscard]] std::vector<Entry> All() const;
 
   // Those of one partition, sorted by key. Cost: O(their number).
   [[nodiscard]] std::vector<Entry> In(std::uint16_t partition) const;

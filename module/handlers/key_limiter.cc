@@ -10,7 +10,7 @@
 #include "core/base/status.h"
 #include "core/limiter/hold_keeper.h"
 #include "core/limiter/limiter.h"
-#include "core/limiter/trimmer.h"
+#include "core/limiter/policy_trim.h"
 
 namespace weir {
 namespace {

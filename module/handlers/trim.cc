@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/base/check.h"
-#include "core/limiter/trimmer.h"
+#include "core/limiter/policy_trim.h"
 #include "core/words/overrides.h"
 #include "module/api/wall_time.h"
 #include "module/values/module.h"

@@ -21,7 +21,7 @@
 
 #include "core/base/instant.h"
 #include "core/limiter/hold_store.h"
-#include "core/limiter/trimmer.h"
+#include "core/limiter/policy_trim.h"
 #include "core/rules/bucket.h"
 #include "module/api/redis_api.h"
 #include "module/values/key_buckets.h"
