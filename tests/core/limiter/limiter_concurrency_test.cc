@@ -221,6 +221,8 @@ TEST_F(LimiterConcurrencyTest, ClearWhileOthersDecide) {
     while (working > 0) {
       limiter_->Clear();
       ++clears;
+      while (limiter_->FreeDiscarded()) {
+      }
       limiter_->ReclaimLimits(1, 1);
     }
   });
@@ -228,6 +230,8 @@ TEST_F(LimiterConcurrencyTest, ClearWhileOthersDecide) {
   EXPECT_LE(limiter_->size().buckets, 1u);
   limiter_->Clear();
   EXPECT_EQ(limiter_->size().buckets, 0u);
+  while (limiter_->FreeDiscarded()) {
+  }
   limiter_->ReclaimLimits(1, 1);
   EXPECT_EQ(limiter_->size().limits, 0u);
 }
