@@ -51,6 +51,8 @@ class AccessList {
   // Reads the file again. A failure changes nothing; it is kFailedPrecondition if users-file is not
   // set.
   absl::Status Load();
+  // False if Load() fails without reading a file.
+  [[nodiscard]] bool has_users_file() const noexcept { return !users_file_.empty(); }
 
   // Null if there is no such user.
   [[nodiscard]] std::shared_ptr<const User> Find(std::string_view name) const;

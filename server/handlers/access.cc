@@ -184,6 +184,7 @@ void AclList(Call& call) {
 
 void AclLoad(Call& call) {
   AccessList& access = call.services().access;
+  if (!access.has_users_file()) return call.Fail(access.Load());
   auto load = std::make_shared<UsersLoad>();
   const absl::Status begun =
       call.services().run_aside([&access, load] { load->result = access.Load(); },

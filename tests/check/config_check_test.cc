@@ -77,6 +77,7 @@ TEST_F(ConfigCheckTest, AMistakeInAnOptionHasItsLine) {
 }
 
 TEST_F(ConfigCheckTest, EveryFileThatIsNamedIsChecked) {
+  config_ += "http-port = 7381\n";
   Give("policies", "policies.toml", "[policies]\nfree = '10/x'\n");
   Give("checks", "checks.toml", "[api]\nkey = 'k'\n");
   Give("users-file", "users", "user app on >secret ~* +@all\n");

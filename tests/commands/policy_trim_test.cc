@@ -18,7 +18,7 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 using testing::StartsWith;
 
-constexpr char kOk[] = "+OK\r\n";
+constexpr char kTrimmedOk[] = "+OK\r\n";
 
 class PolicyTrimTest : public testing::Test {
  protected:
@@ -28,7 +28,7 @@ class PolicyTrimTest : public testing::Test {
   void Policy(const std::string& line) {
     std::string reply = Run("RL.POLICY " + line);
     for (int turn = 0; turn < 1000 && reply.empty(); ++turn) reply = client_.Receive();
-    EXPECT_EQ(reply, kOk) << line;
+    EXPECT_EQ(reply, kTrimmedOk) << line;
   }
 
   Client client_;
@@ -87,7 +87,7 @@ TEST_F(PolicyTrimTest, WindowsLoseWhatIsBeyondTheNewCount) {
     Policy("OVERRIDE w" + kind.substr(1, 3) + " k" + kind + " 100/h" + kind);
     EXPECT_THAT(Show("RL.PEEK" + asks + "COST 0"), StartsWith("1 90 0 ")) << kind;
     EXPECT_EQ(Run("DEL k" + kind), ":1\r\n");
-    EXPECT_EQ(Run("RL.POLICY DEL w" + kind.substr(1, 3)), kOk);
+    EXPECT_EQ(Run("RL.POLICY DEL w" + kind.substr(1, 3)), kTrimmedOk);
   }
 }
 
@@ -104,7 +104,7 @@ TEST_F(PolicyTrimTest, BansStayAndEndWhenTheyWereToldToEnd) {
 
 TEST_F(PolicyTrimTest, HoldsStayAndGiveBackWhatTheCutHasLeft) {
   Policy("SET p 100/d 5,held");
-  EXPECT_EQ(Show("RL.RESERVE k @p HOLD a TTL 60000 COST 1"), "1 4 0 864000 1");
+  EXPECT_EQ(Show("RL.RESERVE k @p COST 1 HOLD a TTL 60000"), "1 4 0 864000 1");
   Run("RL.ALLOW k 1/s");
   Policy("OVERRIDE p k 100/m 5,held");
   EXPECT_EQ(Show("RL.INSPECT k HOLDS"), "[[\"a\" 60000 0 \"@p#0\" 1 \"@p#1\" 1]]");
@@ -127,7 +127,7 @@ TEST_F(PolicyTrimTest, TrimIsTheLastWordOnly) {
 
 TEST_F(PolicyTrimTest, TransactionCannotWaitForIt) {
   Policy("SET p 10/s");
-  EXPECT_EQ(Run("MULTI"), kOk);
+  EXPECT_EQ(Run("MULTI"), kTrimmedOk);
   EXPECT_EQ(Run("RL.POLICY SET p 20/s TRIM"), "+QUEUED\r\n");
   EXPECT_EQ(Run("RL.POLICY OVERRIDE p k 20/s"), "+QUEUED\r\n");
   EXPECT_EQ(Run("EXEC"),

@@ -109,6 +109,7 @@ class PolicyTest(ServerTest):
         data = ("--data-dir", os.path.join(self.directory, "data"), "--durability", "always",
                 "--policies", path)
         server = self.start(*data)
+        server.wait_for_log("loaded 0 buckets")
         client = self.connect(server)
         client.call("RL.POLICY", "SET", "own", "1000/300d")
         for key in ("a", "b", "c"):

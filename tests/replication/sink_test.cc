@@ -205,6 +205,50 @@ TEST_F(SinkTest, TheListOfPoliciesCountsAsNewerInAnotherHistory) {
   EXPECT_EQ(sink_.PromotedRing(100).policies().newest(), 500U);
 }
 
+// A list at an offset may have changes that its primary had not taken yet, and that die with it.
+// The history that goes on from that very offset, or from a later one, never has them.
+TEST_F(SinkTest, TellsNoPoliciesOfAListOfAnotherHistory) {
+  EXPECT_TRUE(GetAllPolicies());
+  EXPECT_TRUE(sink_.Resume(kBegin, true));
+  EXPECT_EQ(Need().policies_as_of, kBegin) << "they are yet to come in frames";
+  EXPECT_TRUE(GetSkip(500, {}, true));
+  EXPECT_TRUE(sink_.Resume(500, true));
+  EXPECT_EQ(Need().policies_as_of, kBegin) << "or have come before the head";
+  EXPECT_TRUE(sink_.Resume(300, false));
+  EXPECT_EQ(Need().policies_as_of, std::nullopt);
+
+  EXPECT_TRUE(GetAllPolicies());
+  EXPECT_EQ(Need().policies_as_of, 300U);
+  EXPECT_TRUE(sink_.Resume(300, false));
+  EXPECT_EQ(Need().policies_as_of, std::nullopt);
+  EXPECT_FALSE(GetSynced());
+}
+
+// As TellsNoPoliciesOfAListOfAnotherHistory, of what a save had.
+TEST_F(SinkTest, TellsNoLoadedPoliciesOfAnotherHistory) {
+  const Sink::State loaded = {.applied = kBegin,
+                              .last_changed = LastChanged(kBegin + 1),
+                              .policies_changed = kBegin + 1};
+  for (const bool same : {true, false}) {
+    Sink sink(target_, loaded);
+    EXPECT_TRUE(sink.Resume(kBegin, same));
+    std::string out;
+    sink.AppendNeed(kFrameTime, out);
+    FrameReader reader;
+    reader.Feed(out);
+    const NeedBody need = ReadNeedBody(reader.Next().value().body).value();
+    EXPECT_EQ(need.policies_as_of, same ? std::optional(kBegin) : std::nullopt);
+    EXPECT_EQ(need.partitions.empty(), same);
+  }
+}
+
+TEST_F(SinkTest, ForgetsOffsetsOfPoliciesWhenItStartsOver) {
+  EXPECT_TRUE(GetSkip(5'000, {}, true));
+  sink_.StartOver(1'000, false);
+  EXPECT_TRUE(GetAllPolicies());
+  EXPECT_EQ(sink_.PromotedRing(100).policies().newest(), 1'001U);
+}
+
 TEST_F(SinkTest, OpenPartitionsOutliveTheLink) {
   EXPECT_TRUE(GetAllPolicies());
   PartitionSet two = Only('a');

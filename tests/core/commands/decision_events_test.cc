@@ -181,17 +181,22 @@ TEST(DecisionEventsTest, WhatIsTakenSeveralTimesIsCountedSoOften) {
 
 TEST(DecisionEventsTest, EventsThatWaitAreBounded) {
   DecisionEvents events;
-  const Decided decided(std::string(200'000, 'k'), "1/s");
+  const Decided decided(std::string(kTopKeyBytesMax, 'k'), "1/s");
   const EventTerms terms = {.now = kStart};
-  for (int i = 0; i < 10; ++i) events.Collect(decided.request, decided.verdict, 1, terms);
-  EXPECT_THAT(MessagesOf(events), testing::SizeIs(2));
+  const auto fill = [&] {
+    for (int i = 0; i < 10'000; ++i) events.Collect(decided.request, decided.verdict, 1, terms);
+  };
+  fill();
+  std::size_t bytes = 0;
+  const std::vector<DecisionEvent> full = events.Take();
+  for (const DecisionEvent& event : full) bytes += event.message.size();
+  EXPECT_LE(bytes, DecisionEvents::kBytesMax);
+  EXPECT_GT(bytes, DecisionEvents::kBytesMax - 1024);
+  fill();
   const EventTerms in_an_interval = {.now = kStart, .interval = seconds{60}};
-  const Decided another("another", "1/s");
-  for (int i = 0; i < 3; ++i) events.Collect(decided.request, decided.verdict, 1, terms);
-  const Decided dropped(std::string(200'000, 'd'), "1/s");
+  const Decided dropped(std::string(kTopKeyBytesMax, 'd'), "1/s");
   events.Collect(dropped.request, dropped.verdict, 1, in_an_interval);
-  events.Collect(another.request, another.verdict, 1, in_an_interval);
-  EXPECT_THAT(MessagesOf(events), testing::SizeIs(3)) << "there is room for a short one";
+  EXPECT_THAT(MessagesOf(events), testing::SizeIs(full.size()));
   events.Collect(dropped.request, dropped.verdict, 1, in_an_interval);
   EXPECT_THAT(MessagesOf(events), testing::SizeIs(1)) << "what was dropped is not noted as told";
 }

@@ -87,7 +87,7 @@ TEST(KeyBucketsTest, OneBucketNeedsNoOtherMemory) {
   KeyBuckets buckets(home.shared);
   buckets.Keep(Intern(registry, 0), {.low = 1});
   EXPECT_EQ(buckets.memory(), sizeof(KeyBuckets));
-  EXPECT_LE(sizeof(KeyBuckets), 32U);
+  EXPECT_LE(sizeof(KeyBuckets), 40U);  // 32 and the time of the last change
   buckets.Keep(Intern(registry, 1), {.low = 1});
   EXPECT_GE(buckets.memory(), sizeof(KeyBuckets) + 2 * sizeof(KeyBuckets::KeyBucket));
 }

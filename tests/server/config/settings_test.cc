@@ -69,6 +69,7 @@ TEST(SettingsTest, EveryLiveOptionIsInForceAtOnceAndNoOther) {
     EXPECT_EQ(OptionText(spec, settings.All()), text);
     const std::optional<std::string> in_force = TextInForce(settings, spec);
     const bool is_text = std::holds_alternative<std::string Options::*>(spec.field) ||
+                         std::holds_alternative<Secret Options::*>(spec.field) ||
                          std::holds_alternative<HostName Options::*>(spec.field);
     EXPECT_TRUE(in_force || is_text || !spec.live) << spec.name;
     const std::string expected = spec.live ? text : std::string(spec.fallback);

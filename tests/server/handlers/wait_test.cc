@@ -49,7 +49,7 @@ TEST(CmdWaitTest, AWaitWhoseTokensWereReturnedIsNotServed) {
   open_waits.GiveBackAll();
   client.server().clock.Advance(milliseconds{100});
   EXPECT_EQ(client.Receive(), "-UNBLOCKED the server is shutting down\r\n+PONG\r\n");
-  EXPECT_EQ(client.Run("RL.PEEK k 10/s"), Five("1 1 0 900 0"));
+  EXPECT_EQ(client.Run("RL.PEEK k 10/s"), Five("1 0 0 1000 0"));
   EXPECT_EQ(client.server().worker.request_counters.allowed.value(), 1U);
 }
 

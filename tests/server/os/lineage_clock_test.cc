@@ -126,9 +126,9 @@ TEST(LineageClockTest, ATimeOnDiskThatIsAheadIsKept) {
 // A host's clock that is read while something else happens.
 class InterruptedClock final : public FakeClock {
  public:
-  [[nodiscard]] Instant Now() const override {
+  [[nodiscard]] Reading Read() const override {
     if (const auto interrupts = std::exchange(interrupts_, nullptr)) interrupts();
-    return FakeClock::Now();
+    return FakeClock::Read();
   }
   void InterruptNext(std::function<void()> interrupts) { interrupts_ = std::move(interrupts); }
 
