@@ -18,7 +18,7 @@ Sink::Sink(SinkTarget& target, const State& state, std::size_t copy_bytes_max)
     : target_(target),
       applied_(state.applied),
       last_changed_(state.last_changed),
-      policies_as_of_(state.applied),
+      policies_as_of_(state.policies_as_of),
       policies_changed_(state.policies_changed),
       shown_(state.applied),
       complete_(state.complete),
@@ -30,10 +30,9 @@ bool Sink::Resume(std::uint64_t common, bool same) {
   BeginLink();
   if (same && common == applied_) return true;
   open_.AddAll(last_changed_.Since(common));
-  if (policies_as_of_ > common) {
-    // Those that this server has changed since are to be as the primary has them.
-    policies_as_of_ = policies_changed_ > common ? std::nullopt : std::optional(common);
-  }
+  // A list comes ahead of the frames of its changes. So in another history this server may have
+  // policies that the primary never had, though its own offset is not above `common`.
+  if (!same || policies_as_of_ > common) policies_as_of_.reset();
   applied_ = common;
   if (shown_) shown_ = std::min(*shown_, common);
   return true;
@@ -45,6 +44,7 @@ void Sink::StartOver(std::uint64_t head, bool emptied) {
   policies_as_of_.reset();
   applied_ = head;
   last_changed_ = LastChanged(head);
+  policies_changed_ = head;
   shown_.reset();
   newest_ = Instant{};
   exact_time_ = Instant{};

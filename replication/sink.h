@@ -100,6 +100,9 @@ class Sink {
     // same is true of policies.
     LastChanged last_changed;
     std::uint64_t policies_changed = 0;
+    // The offset that its policies are exact as of. Nothing for loaded ones, of which the disk does
+    // not tell whether they are retired: the primary is to list all.
+    std::optional<std::uint64_t> policies_as_of = applied;
     // The table has been synced since it was empty, or is a former primary's.
     bool complete = false;
     Instant exact_time{};  // see exact_time()

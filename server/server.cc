@@ -116,7 +116,8 @@ class Server::Impl {
                                   .threads = io_threads_,
                                   .link_tls = link_tls,
                                   .is_backup = has_state() && (*state_)->is_backup(),
-                                  .may_lack = has_state() && (*state_)->may_lack()},
+                                  .may_lack = has_state() && (*state_)->may_lack(),
+                                  .has_losses = has_state() && (*state_)->has_losses()},
         has_state() ? (*state_)->history() : std::string());
     services_.replication = &*replication_;
     if (has_state()) {

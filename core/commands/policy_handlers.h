@@ -90,21 +90,23 @@ void LimitHandlers<Host>::PolicySet(Call& call) {
   if (trims) arguments = arguments.first(arguments.size() - 1);
   absl::StatusOr<PolicyLimits> limits = ParsePolicyLimits(arguments.subspan(1));
   if (!limits.ok()) return host.Fail(limits.status());
-  if (trims && !host.may_wait()) {
-    return host.Fail(absl::FailedPreconditionError(
-        "TRIM is answered later: not in a transaction, a script or over HTTP"));
-  }
   Policies& policies = host.shared().policies;
   std::shared_ptr<const Policy> before;
   std::shared_ptr<const Policy> after;
   const absl::Status set = host.Isolated([&] {
     before = policies.Find(arguments[0]);
+    if (trims && before && !host.may_wait()) {
+      return absl::FailedPreconditionError(
+          "TRIM is answered later: not in a transaction, a script or over HTTP");
+    }
     absl::Status made = policies.Set(arguments[0], *std::move(limits));
     after = policies.Find(arguments[0]);
     return made;
   });
-  if (!set.ok() || !trims || !before) return AcknowledgePolicy(host, set);
-  host.Trim(std::move(before), std::move(after));
+  if (!set.ok()) return host.Fail(set);
+  if (trims && before) return host.Trim(std::move(before), std::move(after));
+  host.MarkPolicySet(arguments.size());
+  host.reply().SimpleString("OK");
 }
 
 template <typename Host>

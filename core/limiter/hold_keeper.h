@@ -210,7 +210,7 @@ class HoldKeeper {
       const SettleRequest& request, std::span<SettledHold> holds,
       absl::InlinedVector<SettledPart, 4>& looks) const;
   [[nodiscard]] static bool HasRoom(const SettledHold& settled, Instant now);
-  void MakeRoomForMark(const SettledHold& settled, std::span<const SettledHold> own);
+  [[nodiscard]] bool MakeRoomForMark(const SettledHold& settled, std::span<const SettledHold> own);
   void Settle(const SettledHold& settled, bool is_cancel, Instant now);
   void AddNumbers(std::span<const SettledHold> holds, absl::InlinedVector<SettledPart, 4>& looks,
                   Instant now, Settled& settled) const;

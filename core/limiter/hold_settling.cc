@@ -29,6 +29,7 @@ struct HoldKeeper::SettledHold {
   HoldStore* store;
   Hold* hold = nullptr;
   bool is_open = false;
+  bool keeps_mark = true;  // of an open one
   // One per part: the true costs, and the limits with their present numbers (nothing: it is gone).
   absl::InlinedVector<std::uint64_t, 4> costs{};
   absl::InlinedVector<std::optional<Limit>, 1> limits{};
@@ -63,14 +64,14 @@ absl::StatusOr<Settled> HoldKeeper::Settle(const SettleRequest& request,
   for (const SettledHold& hold : holds) {
     if (hold.is_open && !HasRoom(hold, now)) return TooManyBucketsOfKey();
   }
-  for (const SettledHold& hold : holds) {
+  for (SettledHold& hold : holds) {
     if (!hold.is_open) continue;
-    MakeRoomForMark(hold, holds);
+    hold.keeps_mark = MakeRoomForMark(hold, holds);
     Settle(hold, request.is_cancel, now);
   }
   AddNumbers(holds, looks, now, settled);
   for (const SettledHold& hold : holds) {
-    if (!hold.is_open || !counts_.HaveTooManyMarks()) continue;
+    if (!hold.is_open || (hold.keeps_mark && !counts_.HaveTooManyMarks())) continue;
     ForgetMark(*hold.store->holds(), *hold.hold);
     hold.store->HoldsChanged();
   }
@@ -152,14 +153,17 @@ bool HoldKeeper::HasRoom(const SettledHold& settled, Instant now) {
 }
 
 // Forgets the mark of the store that expires first if there are enough marks, but none of the
-// request's own, whose numbers are answered.
-void HoldKeeper::MakeRoomForMark(const SettledHold& settled, std::span<const SettledHold> own) {
+// request's own, whose numbers are answered. Returns false if there is no room for the hold's mark:
+// the user has enough, and the first one is another user's.
+bool HoldKeeper::MakeRoomForMark(const SettledHold& settled, std::span<const SettledHold> own) {
   HoldTable& holds = *settled.store->holds();
-  const bool has_room = holds.marks().weight() < kStoreMarksMax &&
-                        counts_.HaveRoomForMark(settled.hold->terms().user);
-  if (has_room || holds.marks().empty()) return;
+  const Introducer user = settled.hold->terms().user;
+  const bool have_room = holds.marks().weight() < kStoreMarksMax && counts_.HaveRoomForMark();
+  if ((have_room && counts_.HasRoomForMark(user)) || holds.marks().empty()) return true;
   Hold& first = holds.marks().First();
+  if (have_room && first.terms().user != user) return false;
   if (std::ranges::find(own, &first, &SettledHold::hold) == own.end()) ForgetMark(holds, first);
+  return true;
 }
 
 void HoldKeeper::Settle(const SettledHold& settled, bool is_cancel, Instant now) {

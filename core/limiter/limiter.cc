@@ -286,8 +286,9 @@ absl::Status Limiter::ConcludeMany(LockedRequest<kManyChecks>& locked, Introduce
 }
 
 // Returns the status of attempt(). If that is refused for a new limit, takes back ids of idle
-// limits and tries again, until fewer than kReclaimsAtOnce were idle: an attempt itself leaves
-// fewer idle limits than that. Does not try again inside an Isolation, whose locks are in the way.
+// limits and tries again, until fewer than kReclaimsAtOnce were idle (an attempt itself leaves
+// fewer idle limits than that) and nothing is left that Clear() has forgotten. Does not try again
+// inside an Isolation, whose locks are in the way.
 template <typename Try>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status Limiter::WithRoomForLimits(Try attempt) {
   absl::Status status = attempt();
@@ -299,9 +300,10 @@ absl::Status Limiter::TryWithRoom(absl::Status status, absl::FunctionRef<absl::S
   const auto is_refused = [&] {
     return absl::IsResourceExhausted(status) && !TableIsolation::IsHeldByThisThread(table_);
   };
-  for (std::size_t taken = kReclaimsAtOnce; taken == kReclaimsAtOnce && is_refused();) {
-    taken = ReclaimLimits(1, kReclaimsAtOnce);
+  for (bool has_more = is_refused(); has_more;) {
+    const std::size_t taken = ReclaimLimits(1, kReclaimsAtOnce);
     if (taken > 0) status = attempt();
+    has_more = is_refused() && (taken == kReclaimsAtOnce || FreeDiscarded());
   }
   return status;
 }

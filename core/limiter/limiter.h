@@ -278,8 +278,7 @@ class Limiter {
 
   // Takes back at most `ids_max` ids of limits that no bucket carries any more. Returns how many.
   // Stops the world for up to 50 us and 0.1 us an id, so it does nothing if fewer than `ids_min`
-  // are idle. Each call goes on where the last one stopped, so that calls in a row visit each limit
-  // twice.
+  // are idle. Each call goes on where the last one stopped: calls in a row visit each limit twice.
   std::size_t ReclaimLimits(std::size_t ids_min, std::size_t ids_max);
 
   // --- Taking changes (limiter_saving.cc); requires: notes_changes() ---
@@ -484,6 +483,7 @@ class Limiter {
   RecursiveMutex saving_mutex_;
   TableGeneration generation_ ABSL_GUARDED_BY(saving_mutex_){};
   std::vector<BucketTable::Discarded> discarded_ ABSL_GUARDED_BY(saving_mutex_);
+  std::atomic<bool> has_discarded_{false};  // written under saving_mutex_; false: there is nothing
   const std::size_t limits_max_;
   ChangedPartitions changed_partitions_;     // used if notes_changes_; may have unchanged ones, too
   ChangedPartitions overflowed_partitions_;  // those of them whose ChangeLog has overflowed

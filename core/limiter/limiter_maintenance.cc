@@ -212,10 +212,12 @@ void Limiter::Clear() {
     BucketTable::Discarded discarded = table_.Discard(i);
     if (!is_empty) discarded_.push_back(std::move(discarded));
   }
+  has_discarded_.store(!discarded_.empty(), std::memory_order_relaxed);
   keeper_.counts().Clear();
 }
 
 bool Limiter::FreeDiscarded() {
+  if (!has_discarded_.load(std::memory_order_relaxed)) return false;
   std::vector<LimitId> ids;  // that the buckets and the parts of holds carry
   {
     BucketTable::Discarded freed;
@@ -223,6 +225,7 @@ bool Limiter::FreeDiscarded() {
       MutexLock saving(saving_mutex_);
       if (discarded_.empty()) {
         discarded_.shrink_to_fit();
+        has_discarded_.store(false, std::memory_order_relaxed);
         return false;
       }
       freed = std::move(discarded_.back());
@@ -370,7 +373,9 @@ void Limiter::DropDownTo(std::size_t slots_kept, std::size_t index, Instant now)
 }
 
 void Limiter::MakeRoomForLimits() {
-  if (registry_.IsNearlyFull()) ReclaimLimits(1, kReclaimsAtOnce);
+  if (!registry_.IsNearlyFull()) return;
+  while (ReclaimLimits(1, kReclaimsAtOnce) == 0 && FreeDiscarded()) {
+  }
 }
 
 std::size_t Limiter::ReclaimLimits(std::size_t ids_min, std::size_t ids_max) {

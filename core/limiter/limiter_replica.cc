@@ -96,7 +96,10 @@ class Limiter::Applying {
 
 std::size_t Limiter::Apply(const LimiterChanges& records, Instant time) {
   MutexLock saving(saving_mutex_);
-  while (!registry_.HasRoomFor(records.limits.size()) && ReclaimLimits(1, kReclaimsAtOnce) > 0) {
+  // Few idle limits are taken back last: the search for them visits all limits.
+  while (!registry_.HasRoomFor(records.limits.size()) &&
+         (ReclaimLimits(kReclaimsAtOnce, kReclaimsAtOnce) > 0 || FreeDiscarded() ||
+          ReclaimLimits(1, kReclaimsAtOnce) > 0)) {
   }
   Applying applying(*this, records, time);
   RecordsByPartition buckets(records.buckets);

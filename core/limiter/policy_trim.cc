@@ -4,7 +4,6 @@
 
 #include "core/base/check.h"
 #include "core/limiter/partition_store.h"
-#include "core/words/overrides.h"
 
 namespace weir {
 
@@ -34,19 +33,29 @@ std::size_t Limiter::PolicyTrim::TrimKey(Limiter& limiter, std::string_view key,
 }
 
 bool Limiter::PolicyTrim::Step(Instant now) {
+  if (!Refresh()) return true;
   if (!has_overrides_) {
     AddOverrides();
     return false;
   }
+  AddChangedOverrides();
   std::size_t visits = 0;
-  while (partition_ < kPartitionCount && visits < kVisitsPerStep) {
+  while (!is_outdated_ && partition_ < kPartitionCount && visits < kVisitsPerStep) {
     visits += TrimPartition(partition_++, now) + 1;
   }
-  return partition_ == kPartitionCount;
+  return is_outdated_ || partition_ == kPartitionCount;
 }
 
-// An override that is made later cuts the buckets of its key, too, so nothing is lost if it is not
-// among these.
+// Takes the policy as it is now: an override may have raised its greatest numbers. Returns false if
+// the work is outdated.
+bool Limiter::PolicyTrim::Refresh() {
+  std::shared_ptr<const Policy> present = FindUnchanged(policies_, *policy_);
+  is_outdated_ = !present;
+  if (present) policy_ = std::move(present);
+  return !is_outdated_;
+}
+
+// Adds those of now; the watcher knows which ones change later.
 void Limiter::PolicyTrim::AddOverrides() {
   std::vector<Overrides::Entry> some = policy_->overrides->Some(last_override_);
   for (auto& [key, limits] : some) {
@@ -55,6 +64,18 @@ void Limiter::PolicyTrim::AddOverrides() {
   }
   has_overrides_ = some.size() < Overrides::kCopiedAtOnce;
   if (!has_overrides_) last_override_ = std::move(some.back().first);
+}
+
+void Limiter::PolicyTrim::AddChangedOverrides() {
+  for (const std::string& key : watcher_->Take()) {
+    const KeyHash hash = limiter_.Hash(key);
+    std::shared_ptr<const PolicyLimits> limits = policy_->overrides->Find(key);
+    if (limits) {
+      overrides_[{hash.partition, hash.hash}] = std::move(limits);
+    } else {
+      overrides_.erase({hash.partition, hash.hash});
+    }
+  }
 }
 
 std::size_t Limiter::PolicyTrim::TrimPartition(std::size_t partition, Instant now) {
@@ -68,7 +89,9 @@ std::size_t Limiter::PolicyTrim::TrimPartition(std::size_t partition, Instant no
     });
   }
   for (std::size_t first = 0; first < slots.size(); first += kCutsAtOnce) {
-    const PartitionLock lock(limiter_.table_, partition);
+    const PartitionLock lock(limiter_.table_, partition);  // keeps changes of the numbers out
+    if (!Refresh()) break;
+    AddChangedOverrides();
     const std::size_t end = std::min(first + kCutsAtOnce, slots.size());
     for (std::size_t i = first; i < end; ++i) {
       if (TrimSlot(partition, slots[i], now)) ++trimmed_;

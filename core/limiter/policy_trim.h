@@ -4,14 +4,16 @@
 //
 // A PolicyTrim cuts buckets in the limiter's table: those of one key, or those of all keys.
 //
-//     Limiter::PolicyTrim trim(limiter, before, policy);      // after the change of the policy
+//     Limiter::PolicyTrim trim(limiter, policies, before, policy);  // after the change of the policy
 //     while (!trim.Step(clock.Now())) ...                     // the thread may do other work
 //
 // Each bucket that was there before the first step is cut by the last one, by the numbers of the
-// policy or, if its key has an override, by those of the override. A step takes about a
-// millisecond, and holds the lock of a partition for a scan of it, or for the cuts of kCutsAtOnce
-// buckets. One thread at a time may use an object. Memory: 50 bytes for each override of the
-// policy, and 12 for each of its buckets in a partition.
+// policy or, if its key has an override at that time, by those of the override. If the policy gets
+// other limits meanwhile, or is deleted, the work stops: no bucket is cut by numbers that are no
+// longer the policy's. A step takes about a millisecond, and holds the lock of a partition for a
+// scan of it, or for the cuts of kCutsAtOnce buckets. One thread at a time may use an object.
+// Memory: 50 bytes for each override of the policy, the keys of those that change between two
+// steps, and 12 bytes for each of its buckets in a partition.
 #pragma once
 
 #include <cstddef>
@@ -33,9 +35,23 @@
 #include "core/rules/limit.h"
 #include "core/rules/rule.h"
 #include "core/table/slot_key.h"
+#include "core/words/overrides.h"
+#include "core/words/policies.h"
 #include "core/words/policy.h"
 
 namespace weir {
+
+// The error of a trim that stopped because its numbers are no longer those of the policy.
+inline constexpr std::string_view kOutdatedTrim =
+    "ERR stopped before all buckets were cut: the policy has other limits now, or is deleted";
+
+// Returns the policy as it is now, perhaps with other greatest numbers, if its limits are still
+// those of `policy`; otherwise null.
+[[nodiscard]] inline std::shared_ptr<const Policy> FindUnchanged(const Policies& policies,
+                                                                 const Policy& policy) {
+  std::shared_ptr<const Policy> present = policies.FindById(policy.id);
+  return present && present->limits == policy.limits ? present : nullptr;
+}
 
 // Not thread-safe: the caller holds the lock of the store, and has settled the key's holds that are
 // due. Cost: a rule's decision for each bucket.
@@ -70,15 +86,27 @@ class Trimmer {
 
 class Limiter::PolicyTrim {
  public:
-  // `before`: the policy's limits before the change. The limiter must outlive the object.
-  PolicyTrim(Limiter& limiter, PolicyLimits before, std::shared_ptr<const Policy> policy)
-      : limiter_(limiter), before_(std::move(before)), policy_(std::move(policy)) {}
+  // `before`: the policy's limits before the change. The limiter and the policies must outlive the
+  // object. Requires: a change of the policy isolates all keys, and one of an override its key.
+  PolicyTrim(Limiter& limiter, const Policies& policies, PolicyLimits before,
+             std::shared_ptr<const Policy> policy)
+      : limiter_(limiter),
+        policies_(policies),
+        before_(std::move(before)),
+        policy_(std::move(policy)),
+        watcher_(std::make_unique<Overrides::Watcher>(*policy_->overrides)) {}
 
-  // Cuts some buckets. Returns true when all are done.
+  // Cuts some buckets. Returns true when all are done, or when the work is outdated.
   [[nodiscard]] bool Step(Instant now);
+  // True if Step() has stopped, because the policy has other limits now, or is deleted.
+  [[nodiscard]] bool is_outdated() const noexcept { return is_outdated_; }
   // The number of buckets that were cut.
   [[nodiscard]] std::size_t trimmed() const noexcept { return trimmed_; }
   [[nodiscard]] const Policy& policy() const noexcept { return *policy_; }
+  // The memory of its own set of overrides.
+  [[nodiscard]] std::size_t held_bytes() const noexcept {
+    return overrides_.capacity() * (sizeof(decltype(overrides_)::value_type) + 1);
+  }
 
   // Cuts the buckets of one key, whose limits under some policy were `before` and are `limits`.
   // Returns the number of those that were cut. Cost: a look-up for each limit.
@@ -91,14 +119,18 @@ class Limiter::PolicyTrim {
   static constexpr std::size_t kVisitsPerCut = 32;
   static constexpr std::size_t kCutsAtOnce = 512;
 
+  [[nodiscard]] bool Refresh();
   void AddOverrides();
+  void AddChangedOverrides();
   // Returns the number of visits.
   std::size_t TrimPartition(std::size_t partition, Instant now);
   [[nodiscard]] bool TrimSlot(std::size_t partition, const SlotKey& slot, Instant now);
 
   Limiter& limiter_;
+  const Policies& policies_;
   const PolicyLimits before_;
-  const std::shared_ptr<const Policy> policy_;
+  std::shared_ptr<const Policy> policy_;
+  std::unique_ptr<Overrides::Watcher> watcher_;  // of the policy's overrides
   // By the keys' partitions and hashes.
   absl::flat_hash_map<std::pair<std::uint16_t, std::uint64_t>, std::shared_ptr<const PolicyLimits>>
       overrides_;
@@ -106,6 +138,7 @@ class Limiter::PolicyTrim {
   bool has_overrides_ = false;                // all of them were added
   std::size_t partition_ = 0;                 // the next one
   std::size_t trimmed_ = 0;
+  bool is_outdated_ = false;
 };
 
 }  // namespace weir

@@ -46,7 +46,10 @@
 // two periods at most and never locks them out. A keeper of buckets drops those that are full
 // before 2^31 windows have passed, so that no number wraps around: the server sweeps
 // (core/limiter/sweeper.h), weir-replay does between distant requests, and the module knows the
-// time of a value's last change. A server whose clients give the time drops nothing.
+// time of a value's last change. After a load (an RDB file, an AOF, RESTORE) that is the time of
+// the load: in the 12 days after it, a window that is older than 2^31 windows may count once more,
+// cut as above, until two periods after the next request. A server whose clients give the time
+// drops nothing.
 //
 // The bucket's counts exceed the limit's count after a charge of tokens that were not there, up to
 // an estimate of twice the count, and after the count was lowered: they fade as usual.

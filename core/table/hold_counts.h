@@ -108,17 +108,18 @@ class HoldCounts {
   [[nodiscard]] std::size_t marks() const noexcept {
     return marks_.load(std::memory_order_relaxed);
   }
-  // True if there may be one more mark of a hold of this user: at most as many marks as open holds,
-  // and none in the last quarter of the memory, of all or of the user, which open holds need. A
-  // store's first mark is kept without room, unless there are too many: where each key is a store,
-  // these would have no bound.
-  [[nodiscard]] bool HaveRoomForMark(Introducer user) {
-    const std::size_t most = bytes_max() / 4 * 3;
-    if (marks() >= holds_max_ || bytes() >= most) return false;
+  // True if there may be one more mark: at most as many marks as open holds, and none in the last
+  // quarter of the memory, which open holds need. A store's first mark is kept without room, unless
+  // there are too many: where each key is a store, these would have no bound.
+  [[nodiscard]] bool HaveRoomForMark() const noexcept {
+    return marks() < holds_max_ && bytes() < MarkBytesMax();
+  }
+  // True if the memory of this user has room for one more mark of the user's holds.
+  [[nodiscard]] bool HasRoomForMark(Introducer user) {
     if (!IsNamed(user)) return true;
     const MutexLock lock(mutex_);
     const auto own = of_user_.find(user);
-    return own == of_user_.end() || own->second.bytes < most / kUserShare;
+    return own == of_user_.end() || own->second.bytes < MarkBytesMax() / kUserShare;
   }
 
   [[nodiscard]] bool HaveTooManyMarks() const noexcept { return marks() > 2 * holds_max_; }
@@ -132,6 +133,7 @@ class HoldCounts {
     std::size_t open = 0;
     std::size_t bytes = 0;
   };
+  [[nodiscard]] std::size_t MarkBytesMax() const noexcept { return bytes_max() / 4 * 3; }
   static bool IsNamed(Introducer user) noexcept { return user > kSoleIntroducer; }
   void DropIfEmpty(Introducer user) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const auto own = of_user_.find(user);

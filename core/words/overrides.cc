@@ -13,6 +13,25 @@ std::uint16_t PartitionOfOverride(std::string_view key) {
   return hasher(key).partition;
 }
 
+Overrides::Watcher::Watcher(Overrides& overrides) : overrides_(overrides) {
+  MutexLock lock(overrides_.mutex_);
+  overrides_.watchers_.push_back(this);
+}
+
+Overrides::Watcher::~Watcher() {
+  MutexLock lock(overrides_.mutex_);
+  std::erase(overrides_.watchers_, this);
+}
+
+std::vector<std::string> Overrides::Watcher::Take() {
+  MutexLock lock(overrides_.mutex_);
+  return std::exchange(keys_, {});
+}
+
+void Overrides::Tell(std::string_view key) {
+  for (Watcher* const watcher : watchers_) watcher->keys_.emplace_back(key);
+}
+
 std::shared_ptr<const PolicyLimits> Overrides::Find(std::string_view key) const {
   MutexLock lock(mutex_);
   const auto found = limits_.find(key);
@@ -23,6 +42,7 @@ bool Overrides::Set(std::string_view key, std::shared_ptr<const PolicyLimits> li
   MutexLock lock(mutex_);
   const auto [place, is_new] = limits_.insert_or_assign(std::string(key), std::move(limits));
   if (is_new) places_.emplace(PartitionOfOverride(key), place->first);
+  Tell(key);
   size_.store(limits_.size(), std::memory_order_release);
   return is_new;
 }
@@ -31,6 +51,7 @@ bool Overrides::Remove(std::string_view key) {
   MutexLock lock(mutex_);
   const auto found = limits_.find(key);
   if (found == limits_.end()) return false;
+  Tell(key);
   places_.erase({PartitionOfOverride(key), found->first});
   limits_.erase(found);
   size_.store(limits_.size(), std::memory_order_release);

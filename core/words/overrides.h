@@ -63,13 +63,35 @@ class Overrides {
   // Those of one partition, sorted by key. Cost: O(their number).
   [[nodiscard]] std::vector<Entry> In(std::uint16_t partition) const;
 
+  // Collects the keys that Set and Remove change while it exists. Any thread may use it.
+  class Watcher {
+   public:
+    // The overrides must outlive the watcher.
+    explicit Watcher(Overrides& overrides);
+    ~Watcher();
+    Watcher(const Watcher&) = delete;
+    Watcher& operator=(const Watcher&) = delete;
+
+    // The keys since the last call, in the order of their changes.
+    [[nodiscard]] std::vector<std::string> Take();
+
+   private:
+    friend class Overrides;
+    Overrides& overrides_;
+    std::vector<std::string> keys_ ABSL_GUARDED_BY(overrides_.mutex_);
+  };
+
  private:
+  // Requires: the mutex is locked. It is that of each watcher's keys, too.
+  void Tell(std::string_view key) ABSL_NO_THREAD_SAFETY_ANALYSIS;
+
   using Place = std::pair<std::uint16_t, std::string_view>;  // partition and key
 
   mutable Mutex mutex_;
   std::map<std::string, std::shared_ptr<const PolicyLimits>, std::less<>> limits_
       ABSL_GUARDED_BY(mutex_);
   absl::btree_set<Place> places_ ABSL_GUARDED_BY(mutex_);  // of the keys in limits_
+  std::vector<Watcher*> watchers_ ABSL_GUARDED_BY(mutex_);
   std::atomic<std::size_t> size_{0};
 };
 

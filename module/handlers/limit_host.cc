@@ -107,6 +107,7 @@ class LimitHost {
     if (buckets > 0) weir::LogTrimmed(call_.context, policy, buckets);
   }
   void Trim(std::shared_ptr<const Policy> before, std::shared_ptr<const Policy> after) {
+    MarkPolicySet(call_.arguments().size() - 1);
     TrimPolicy(call_, std::move(before), std::move(after));
   }
   absl::Status ReloadPolicies() {
@@ -115,6 +116,10 @@ class LimitHost {
   }
   void MarkPoliciesDirty(bool changed) {
     if (changed) redis::ReplicateVerbatim(call_.context);
+  }
+  void MarkPolicySet(std::size_t arguments) {
+    const std::span<redis::String*> words = call_.names.subspan(1, 1 + arguments);  // from SET on
+    redis::Replicate(call_.context, "RL.POLICY", "v", words.data(), words.size());
   }
 
  private:

@@ -35,27 +35,30 @@ struct TrimJob {
   }
 
   const std::shared_ptr<const Policy> before;
-  const std::shared_ptr<const Policy> after;
+  std::shared_ptr<const Policy> after;
   redis::ScanCursor* const cursor = redis::ScanCursorCreate();
   int db = 0;
   std::size_t visits = 0;          // of the present timer
-  std::vector<std::string> found;  // keys with buckets of the policy that are not cut yet
+  std::vector<std::string> found;  // keys that may have buckets of the policy, not cut yet
   std::size_t trimmed = 0;         // buckets
   bool is_done = false;
+  bool is_outdated = false;  // the policy has other limits now, or is deleted
   redis::BlockedClient* client = nullptr;
 };
 
 void VisitForTrim(redis::Context* /*context*/, redis::String* name, redis::Key* key, void* data) {
   auto& job = *static_cast<TrimJob*>(data);
   ++job.visits;
-  if (key == nullptr || redis::ModuleTypeGetType(key) != TheModule().type) return;
-  for (const KeyBuckets::KeyBucket& one :
-       *static_cast<const KeyBuckets*>(redis::ModuleTypeGetValue(key))) {
-    if (TheModule().registry.Get(one.limit).owner().policy != job.after->id) continue;
+  const auto add = [&] {
     std::size_t bytes = 0;
     const char* const text = redis::StringPtrLen(name, &bytes);
     job.found.emplace_back(text, bytes);
-    return;
+  };
+  if (key == nullptr) return add();  // not open: TrimFound opens it
+  if (redis::ModuleTypeGetType(key) != TheModule().type) return;
+  for (const KeyBuckets::KeyBucket& one :
+       *static_cast<const KeyBuckets*>(redis::ModuleTypeGetValue(key))) {
+    if (TheModule().registry.Get(one.limit).owner().policy == job.after->id) return add();
   }
 }
 
@@ -96,12 +99,23 @@ void TrimOnTimer(redis::Context* context, void* data) {
     return;
   }
   const bool is_replica = (redis::GetContextFlags(context) & redis::kReplica) != 0;
-  if (!is_replica && !TrimSome(context, *job)) {
+  const std::shared_ptr<const Policy> present = FindUnchanged(TheModule().policies, *job->after);
+  job->is_outdated = !is_replica && !present;
+  const bool stops = is_replica || job->is_outdated;
+  if (present) job->after = present;  // an override may have raised its greatest numbers
+  if (!stops && !TrimSome(context, *job)) {
     redis::CreateTimer(context, 0, TrimOnTimer, job);
     return;
   }
-  job->is_done = !is_replica;
-  if (job->is_done) LogTrimmed(context, job->after->name, job->trimmed);
+  job->is_done = !stops;
+  if (job->is_done) {
+    LogTrimmed(context, job->after->name, job->trimmed);
+  } else if (job->is_outdated) {
+    redis::Log(context, "warning",
+               "weir: policy '%s': stopped after %zu buckets were cut: it has other limits now, or "
+               "is deleted",
+               job->after->name.c_str(), job->trimmed);
+  }
   redis::UnblockClient(job->client, job);
 }
 
@@ -111,6 +125,8 @@ int TrimJob::OnUnblocked(redis::Context* context, redis::String** /*words*/,
   RedisReply reply(context);
   if (job.is_done) {
     reply.SimpleString("OK");
+  } else if (job.is_outdated) {
+    reply.Error(std::string(kOutdatedTrim));
   } else {
     reply.Error("UNBLOCKED this server is a replica now");
   }
@@ -132,8 +148,6 @@ void LogTrimmed(redis::Context* context, std::string_view policy, std::size_t bu
 
 void TrimPolicy(Call& call, std::shared_ptr<const Policy> before,
                 std::shared_ptr<const Policy> after) {
-  const std::span<redis::String*> names = call.names.subspan(1, call.names.size() - 2);
-  redis::Replicate(call.context, "RL.POLICY", "v", names.data(), names.size());
   auto job = std::make_unique<TrimJob>(std::move(before), std::move(after));
   job->client = redis::BlockClient(call.context, TrimJob::OnUnblocked, TrimJob::OnUnblockCommand,
                                    TrimJob::Free, 0);

@@ -14,10 +14,10 @@ namespace weir {
 // Logs that a policy's buckets were cut.
 void LogTrimmed(redis::Context* context, std::string_view policy, std::size_t buckets);
 
-// Replicates the command without TRIM, because replicas and the AOF get each cut as a state, and
-// answers OK when all keys are done: of all databases, of this node. Other clients are served
-// meanwhile. The work goes on if the client leaves; it ends if the node becomes a replica.
-// `before`: the policy before the change. Requires: the client may wait.
+// Answers OK when all keys are done: of all databases, of this node. Replicas and the AOF get each
+// cut as a state. Other clients are served meanwhile. The work goes on if the client leaves; it
+// ends if the node becomes a replica, or if the policy gets other limits, or is deleted. `before`:
+// the policy before the change. Requires: the client may wait.
 void TrimPolicy(Call& call, std::shared_ptr<const Policy> before,
                 std::shared_ptr<const Policy> after);
 

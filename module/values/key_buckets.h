@@ -98,8 +98,8 @@ class KeyBuckets {
     if (held()) held()->sweep_at = when;
   }
 
-  // The time of the last change, at which no bucket was full. It tells the age of a sliding window,
-  // whose bucket knows it for 2^31 windows (sliding_window.h).
+  // The time of the last change, at which no bucket was full, or of the load after it. It tells the
+  // age of a sliding window, whose bucket knows it for 2^31 windows (sliding_window.h).
   [[nodiscard]] Instant changed_at() const noexcept { return changed_at_; }
   void set_changed_at(Instant now) noexcept { changed_at_ = now; }
 

@@ -56,7 +56,8 @@ std::vector<std::shared_ptr<ClientRecord>> FindEach(const ClientRegistry& client
   return found;
 }
 
-// Their waits end together, so all have to be marked before the first one is woken.
+// The waits end when all records are marked; those of a transaction when EXEC has freed its keys,
+// since a wait may have the tokens of any key.
 void Kill(Call& call, const std::vector<std::shared_ptr<ClientRecord>>& records) {
   for (const auto& record : records) {
     if (record.get() == &call.session.record()) {
@@ -65,9 +66,9 @@ void Kill(Call& call, const std::vector<std::shared_ptr<ClientRecord>>& records)
     }
     record->killed.store(true, std::memory_order_relaxed);
     call.services().client_memory.Set(*record, 0);
+    call.session.AddKilled(record);
   }
-  call.services().open_waits.GiveBackKilled();
-  for (const auto& record : records) record->Wake();
+  if (!call.queued) call.session.EndKilled();
 }
 
 // CLIENT KILL ip:port

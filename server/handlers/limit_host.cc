@@ -173,7 +173,7 @@ class LimitHost {
     if (buckets > 0) weir::LogTrimmed(policy, buckets);
   }
   void Trim(std::shared_ptr<const Policy> before, std::shared_ptr<const Policy> after) {
-    Limiter::PolicyTrim trim(shared().limiter, before->limits, std::move(after));
+    Limiter::PolicyTrim trim(shared().limiter, shared().policies, before->limits, std::move(after));
     call_.session.Wait(std::make_unique<TrimWaiter>(thread(), std::move(trim)));
   }
   absl::Status ReloadPolicies() {
@@ -183,6 +183,7 @@ class LimitHost {
   // The reply waits for a save even if nothing changed: the present state may be due to another
   // client's change that is not saved yet.
   void MarkPoliciesDirty(bool /*changed*/) { call_.MarkDirty(); }
+  void MarkPolicySet(std::size_t /*arguments*/) { call_.MarkDirty(); }
 
  private:
   Call& call_;

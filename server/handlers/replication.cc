@@ -280,7 +280,7 @@ void AwaitReplicas(Call& call) {
   const bool is_endless = *timeout_ms == 0 || *timeout_ms > longest.count();
   const HostInstant deadline =
       is_endless ? kHostInstantMax : now + std::chrono::milliseconds{*timeout_ms};
-  call.session.Wait(std::make_unique<AckWaiter>(call.session.worker(), std::move(wait), deadline));
+  call.session.Wait(std::make_unique<AckWaiter>(std::move(wait), deadline));
 }
 
 // PSYNC, SYNC and REPLCONF.

@@ -129,6 +129,7 @@ void Exec(Call& call) {
     if (!unchanged) return call.reply.NullArray();
     RunAll(call, transaction, requests);
   }
+  call.session.EndKilled();
   call.Charge(call.session.worker().PublishEvents());
 }
 

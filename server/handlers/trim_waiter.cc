@@ -13,15 +13,14 @@ void LogTrimmed(std::string_view policy, std::size_t buckets) {
 }
 
 TrimWaiter::TrimWaiter(Worker& worker, Limiter::PolicyTrim trim)
-    : worker_(worker), trim_(std::move(trim)) {
-  worker_.services.waiters.fetch_add(1, std::memory_order_relaxed);
-}
+    : worker_(worker), trim_(std::move(trim)) {}
 
 TrimWaiter::~TrimWaiter() {
-  worker_.services.waiters.fetch_sub(1, std::memory_order_relaxed);
-  if (done_) return;
-  spdlog::warn("policy '{}': stopped after {} buckets were cut: give RL.POLICY SET ... TRIM again",
-               trim_.policy().name, trim_.trimmed());
+  if (is_done()) return;
+  spdlog::warn("policy '{}': stopped after {} buckets were cut: {}", trim_.policy().name,
+               trim_.trimmed(),
+               trim_.is_outdated() ? "it has other limits now, or is deleted"
+                                   : "give RL.POLICY SET ... TRIM again");
 }
 
 HostInstant TrimWaiter::ReadyAt(const Clock::Reading& /*at*/) const {
@@ -30,11 +29,15 @@ HostInstant TrimWaiter::ReadyAt(const Clock::Reading& /*at*/) const {
 
 bool TrimWaiter::HasMoreWork(const Clock::Reading& at) {
   if (at.host_now < ReadyAt(at)) return true;
-  done_ = trim_.Step(worker_.services.explicit_time.View(at.now));
-  return !done_;
+  is_over_ = trim_.Step(worker_.services.explicit_time.View(at.now));
+  return !is_over_;
 }
 
 bool TrimWaiter::Serve(RespWriter& reply, Instant /*now*/) {
+  if (trim_.is_outdated()) {
+    worker_.Fail(reply, kOutdatedTrim);
+    return false;
+  }
   LogTrimmed(trim_.policy().name, trim_.trimmed());
   reply.SimpleString("OK");
   return true;

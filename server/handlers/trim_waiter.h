@@ -2,8 +2,8 @@
 // each turn, so that other clients have their turns meanwhile, and answers OK after the last one.
 // Belongs to its worker's thread.
 //
-// A client that leaves before, CLIENT UNBLOCK, a shutdown and a change of the role end the work:
-// some buckets are cut, which the log tells, and the command may be given again.
+// A client that leaves before, CLIENT UNBLOCK, a shutdown, a change of the role and a change of the
+// policy's limits end the work: some buckets are cut, which the log tells.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,10 @@ class TrimWaiter final : public Waiter {
   [[nodiscard]] HostInstant ReadyAt(const Clock::Reading& at) const override;
   // Cuts nothing while changes are paused.
   [[nodiscard]] bool HasMoreWork(const Clock::Reading& at) override;
-  [[nodiscard]] std::size_t held_bytes() const override { return sizeof(*this); }
+  [[nodiscard]] bool is_done() const override { return is_over_ && !trim_.is_outdated(); }
+  [[nodiscard]] std::size_t held_bytes() const override {
+    return sizeof(*this) + trim_.held_bytes();
+  }
   [[nodiscard]] bool has_changed() const override { return true; }
   [[nodiscard]] bool Serve(RespWriter& reply, Instant now) override;
   void Withdraw(RespWriter& reply, Instant now) override;
@@ -39,7 +42,7 @@ class TrimWaiter final : public Waiter {
  private:
   Worker& worker_;
   Limiter::PolicyTrim trim_;
-  bool done_ = false;
+  bool is_over_ = false;  // done, or outdated
 };
 
 }  // namespace weir

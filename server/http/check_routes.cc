@@ -33,7 +33,9 @@ constexpr auto kBodyWords =
 // True for two words that would charge one bucket of a key twice.
 bool IsOfOneBucket(const LimitWord& word, const LimitWord& other) {
   if (word.kind != other.kind) return false;
-  if (word.kind == LimitWord::Kind::kPolicy) return word.policy == other.policy;
+  if (word.kind == LimitWord::Kind::kPolicy) {
+    return word.policy == other.policy && word.shadow == other.shadow;
+  }
   return word.limit->has_bucket() && word.limit->SharesBucketsWith(*other.limit);
 }
 

@@ -57,7 +57,7 @@ class HttpSession final : public ClientSession {
   // Reads on to the next whole request. Returns false if there is none.
   [[nodiscard]] bool ReadRequest(std::string_view unread, Turn& turn, std::string& out);
   void ChooseBody();
-  // Answers the request, or goes on with it: then rest_ is set.
+  // Answers the request, or does a part of its work: then rest_ is set.
   void Answer(Instant now, Turn& turn, std::string& out);
   void Handle(HttpExchange& exchange, const HttpRoute* route);
   void FinishAnswer(const HttpExchange& exchange, const HttpRoute* route, HttpAnswerTo answer_to,

@@ -132,7 +132,12 @@ void Transport::MoveTo(asio::io_context& context) {
   socket_ = StreamSocket(context);
   std::error_code error;
   socket_.assign(protocol, descriptor, error);
-  if (error) close(descriptor);  // The kernel has no room for it: reads and writes will fail.
+  if (error) {
+    // The kernel has no room for it: reads and writes will fail. TLS would go on with whatever gets
+    // the descriptor's number next.
+    session_.reset();
+    close(descriptor);
+  }
   socket_.non_blocking(true, ignored);
 }
 

@@ -7,9 +7,9 @@
 //
 // The bytes that the kernel has not taken yet, here or in the connection's output, are bounded: a
 // client above kBytesOfOneMax is closed (ClientRecord::killed), and if all together exceed
-// kBytesOfAllMax, the one with the most bytes is closed. So that no client is closed for what
-// others make the server say, its own bytes (events, lines of MONITOR) are offered: a client that
-// is behind misses them. Thread-safe, unless said otherwise.
+// kBytesOfAllMax, the one with the most bytes is closed. The server's own messages (events, lines
+// of MONITOR) are offered instead: a client that is behind misses them, so no client is closed for
+// what others make the server say. Thread-safe, unless said otherwise.
 #pragma once
 
 #include <atomic>

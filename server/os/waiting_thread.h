@@ -1,7 +1,8 @@
 // A thread that is started with the server and waits for its jobs.
 //
-//     WaitingThread thread("weir-saver");   // at the start: a failure keeps the server from
-//     starting thread.Begin([&] { ... });            // any time later: cannot fail thread.Await();
+//     WaitingThread thread("weir-saver");  // at the start; if it fails, the server does not start
+//     thread.Begin([&] { ... });           // any time later; cannot fail
+//     thread.Await();
 //
 // The system may have no thread left later, just when clients storm and a server's role changes.
 #pragma once

@@ -34,7 +34,9 @@ class HostAddresses {
  private:
   static constexpr std::size_t kKeptMax = 64;
   static constexpr std::size_t kPendingMax = 8;
-  static_assert(kPendingMax < kHostLookUpsMax);  // that of the primary has room, too
+  // Leaves room for the link to the primary, unless there are many look-ups whose answers nothing
+  // waits for any more: each keeps its place until it ends.
+  static_assert(kPendingMax < kHostLookUpsMax);
   struct Kept {
     asio::ip::address address;
     HostInstant until;

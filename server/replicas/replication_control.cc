@@ -62,6 +62,7 @@ ReplicationControl::ReplicationControl(const Parts& parts, std::string_view reco
     spdlog::warn("the record of this server's history is damaged: it begins a new one");
   }
   history_.lacks = history_.lacks || parts.may_lack;
+  if (parts.has_losses) history_.id.clear();  // A link starts over, and so brings what was lost.
   watch_ = SentinelWatch(history_.sentinel_floor);
   if (services_.options.allow_explicit_time && !first_primary_.host.empty()) {
     spdlog::warn("with --allow-explicit-time this server follows no primary");
@@ -274,6 +275,7 @@ Sink::State ReplicationControl::EndPrimary(const Replicator::Ending& ending, boo
     return {.applied = history_.offset,
             .last_changed = LastChanged(history_.offset + 1),
             .policies_changed = history_.offset + 1,
+            .policies_as_of = std::nullopt,
             .complete = is_complete()};
   }
   const Replicator::Ended ended = replicator->End(ending);

@@ -58,8 +58,9 @@ class ReplicationControl final : public Replication,
     LineageClock& clock;
     const std::vector<std::unique_ptr<IoThread>>& threads;
     const SharedTlsContext* link_tls;  // null: the link to a primary speaks plain text
-    bool is_backup;                    // as in StateOnDisk, as the next
+    bool is_backup;                    // as in StateOnDisk, as the next two
     bool may_lack;
+    bool has_losses;
   };
   // `record`: the history on disk, or an empty text. If the server is to be a replica, by that or
   // by the option replicaof, it refuses changes from now on.

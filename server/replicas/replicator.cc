@@ -92,7 +92,9 @@ void Replicator::Describe(ReplicationStatus& status) const {
   const Nanos max_lag = settings_.Get(&Options::min_replicas_max_lag);
   const auto age_of_lack = [&](const AckBody& acked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (acked.offset >= ring_.head()) return Nanos{0};
-    const Instant lacks_since = ring_.TimeAt(acked.offset).value_or(acked.newest);
+    // If the first frame that it lacks is gone, the oldest one that is left says it best.
+    const std::uint64_t lacks_from = std::max(acked.offset, ring_.tail());
+    const Instant lacks_since = ring_.TimeAt(lacks_from).value_or(acked.newest);
     return std::max(now - lacks_since, Nanos{0});
   };
   for (const ReplicaPtr& replica : replicas_) {
@@ -106,7 +108,8 @@ void Replicator::Describe(ReplicationStatus& status) const {
                                .offset = acked.offset,
                                .lag = std::max(host_now - replica->heard, Nanos{0})});
     if (replica->lease.HeardUntil(max_lag) > now) ++status.good_replicas;
-    if (!acked.synced) continue;
+    // A replica that waits for its disk says 0 until its first save on this link.
+    if (!acked.synced || (acked.offset == 0 && ring_.head() > 0)) continue;
     status.loss_bound = std::min(status.loss_bound.value_or(Nanos::max()), age_of_lack(acked));
   }
   if (!status.loss_bound && last_synced_) status.loss_bound = age_of_lack(*last_synced_);
@@ -163,7 +166,7 @@ void Replicator::Consume(const ChangeBatch& batch) {
 void Replicator::ArmTick(milliseconds after) {
   tick_.expires_after(after);
   tick_.async_wait([this](std::error_code error) {
-    if (!error) Tick();
+    if (!error && !ended_) Tick();
   });
 }
 
@@ -240,7 +243,7 @@ void Replicator::Beat() {
   const Nanos max_lag = settings_.Get(&Options::min_replicas_max_lag);
   beat_.expires_after(std::min<Nanos>(kBeat, std::min(timeout, max_lag) / 4));
   beat_.async_wait([this](std::error_code error) {
-    if (!error) Beat();
+    if (!error && !ended_) Beat();
   });
 }
 

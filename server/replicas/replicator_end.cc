@@ -40,8 +40,8 @@ void Replicator::BeginEnd(const Ending& ending) {
 template <typename Step>
 void Replicator::AtEnd(Nanos after, Step step) {
   end_.expires_after(after);
-  end_.async_wait([step](std::error_code error) {
-    if (!error) step();
+  end_.async_wait([this, step](std::error_code error) {
+    if (!error && !ended_) step();
   });
 }
 

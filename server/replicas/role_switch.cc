@@ -174,6 +174,7 @@ void ReplicationControl::Restore() {
   std::optional<std::uint64_t> head;
   if (replicator) {
     head = replicator->End({}).ring.head();
+    replicator.reset();
     NoteForReplicas(false);
   }
   {

@@ -10,21 +10,15 @@
 #include "core/base/instant.h"
 #include "protocol/resp_writer.h"
 #include "server/session/waiter.h"
-#include "server/session/worker.h"
 #include "server/state/ack_waits.h"
 
 namespace weir {
 
 class AckWaiter final : public Waiter {
  public:
-  AckWaiter(Worker& worker, std::shared_ptr<AckWait> wait, HostInstant deadline)
-      : worker_(worker), wait_(std::move(wait)), deadline_(deadline) {
-    worker_.services.waiters.fetch_add(1, std::memory_order_relaxed);
-  }
-  ~AckWaiter() override {
-    wait_->GiveUp();
-    worker_.services.waiters.fetch_sub(1, std::memory_order_relaxed);
-  }
+  AckWaiter(std::shared_ptr<AckWait> wait, HostInstant deadline)
+      : wait_(std::move(wait)), deadline_(deadline) {}
+  ~AckWaiter() override { wait_->GiveUp(); }
 
   [[nodiscard]] HostInstant ReadyAt(const Clock::Reading& /*at*/) const override {
     return wait_->is_over() ? HostInstant{} : deadline_;
@@ -38,7 +32,6 @@ class AckWaiter final : public Waiter {
   void Withdraw(RespWriter& reply, Instant now) override { static_cast<void>(Serve(reply, now)); }
 
  private:
-  Worker& worker_;
   const std::shared_ptr<AckWait> wait_;
   const HostInstant deadline_;
 };

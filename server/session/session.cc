@@ -32,7 +32,7 @@ Session::Session(Worker& worker, std::shared_ptr<ClientRecord> record)
   set_user(worker_.services.access.ForNewConnection());
 }
 
-Session::~Session() = default;
+Session::~Session() { DropWaiter(); }
 
 void Session::set_user(std::shared_ptr<const User> user, const std::string& password_hash) {
   password_hash_ = user ? password_hash : "";
@@ -57,12 +57,6 @@ void Session::RefreshUser() {
   const bool is_given = user_is_given_;
   set_user(stays ? std::move(now) : nullptr, password_hash_);
   user_is_given_ = is_given;
-}
-
-void Session::ActAs(std::shared_ptr<const User> user) {
-  set_user(std::move(user));
-  user_is_given_ = true;
-  users_version_ = worker_.services.access.version();
 }
 
 void Session::Reset() {
@@ -111,7 +105,14 @@ std::size_t Session::held_bytes() const {
 
 void Session::Wait(std::unique_ptr<Waiter> waiter) {
   waiter_ = std::move(waiter);
+  worker_.services.waiters.fetch_add(1, std::memory_order_relaxed);
   record_->blocked.store(ClientRecord::Blocked::kYes, std::memory_order_relaxed);
+}
+
+void Session::DropWaiter() {
+  if (!waiter_) return;
+  waiter_.reset();
+  worker_.services.waiters.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void Session::EndWait(WaitEnd why) {
@@ -120,7 +121,7 @@ void Session::EndWait(WaitEnd why) {
     ending_ = true;
   }
   if (!waiter_) return;
-  waiter_.reset();
+  DropWaiter();
   record_->blocked.store(ClientRecord::Blocked::kNo, std::memory_order_relaxed);
   wait_ended_ = why;
 }
@@ -133,7 +134,7 @@ bool Session::FinishWait(const Clock::Reading& at, RespWriter& reply) {
     const bool is_ready = !waiter_->HasMoreWork(at) && at.host_now >= waiter_->ReadyAt(at);
     if (!is_ready && blocked.load(std::memory_order_relaxed) == Blocked::kYes) return false;
     AnswerWaiter(blocked.exchange(Blocked::kNo, std::memory_order_relaxed), at.now, reply);
-    waiter_.reset();
+    DropWaiter();
   } else if (const auto why = std::exchange(wait_ended_, std::nullopt)) {
     worker_.Fail(reply, why == WaitEnd::kDemoted ? kDemotedWaitError : kClosingWaitError);
   }
@@ -144,6 +145,7 @@ bool Session::FinishWait(const Clock::Reading& at, RespWriter& reply) {
 void Session::AnswerWaiter(ClientRecord::Blocked ended, Instant now, RespWriter& reply) {
   using Blocked = ClientRecord::Blocked;
   if (waiter_->has_changed()) DelayReplyUntilSaved();
+  if (waiter_->is_done()) ended = Blocked::kNo;
   if (ended == Blocked::kEndedAsTimeout) return waiter_->Withdraw(reply, now);
   if (ended == Blocked::kEndedAsError) {
     worker_.Fail(reply, "UNBLOCKED client unblocked via CLIENT UNBLOCK");

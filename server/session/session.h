@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/base/instant.h"
 #include "protocol/resp_parser.h"
@@ -70,7 +71,11 @@ class Session final : public ClientSession {
                                             std::span<const std::string_view> words,
                                             bool in_transaction = false);
   // Makes the client a user that the configuration names, without a password.
-  void ActAs(std::shared_ptr<const User> user);
+  void ActAs(std::shared_ptr<const User> user) {
+    set_user(std::move(user));
+    user_is_given_ = true;
+    users_version_ = worker_.services.access.version();
+  }
   // Begins a turn: no work is done yet.
   void BeginTurn() noexcept {
     work_ = 0;
@@ -136,6 +141,14 @@ class Session final : public ClientSession {
   [[nodiscard]] std::shared_ptr<ClientRecord> shared_record() const { return record_; }
   // Ends the conversation after the present command's reply.
   void Close();
+  // CLIENT KILL: adds a client whose record is marked as killed; and ends the waits of those that
+  // were added, all together, and wakes them. Requires of the latter: no Isolation.
+  void AddKilled(std::shared_ptr<ClientRecord> record) { killed_.push_back(std::move(record)); }
+  void EndKilled() {
+    if (killed_.empty()) return;
+    worker_.services.open_waits.GiveBackKilled();
+    for (const auto& record : std::exchange(killed_, {})) record->Wake();
+  }
   // Ends it, too, and gives the connection to replication: the client is a replica.
   void HandOver(SyncHandOver to) { hand_over_ = std::move(to); }
   // Adds to the work of the present turn.
@@ -178,6 +191,7 @@ class Session final : public ClientSession {
   // Requires: the command awaits something.
   void AddUnsaved(std::size_t begin, std::size_t end);
   [[nodiscard]] bool FinishWait(const Clock::Reading& at, RespWriter& reply);
+  void DropWaiter();
   void AnswerWaiter(ClientRecord::Blocked ended, Instant now, RespWriter& reply);
   void ExecuteUnlessSilent(const ReadAhead::Command& command, Instant now, std::string& out,
                            RespWriter& reply);
@@ -217,7 +231,8 @@ class Session final : public ClientSession {
   Replies replies_ = Replies::kOn;
   VerdictReader* verdict_reader_ = nullptr;
   std::unique_ptr<News> news_;
-  std::unique_ptr<Waiter> waiter_;
+  std::unique_ptr<Waiter> waiter_;  // counts in Services::waiters
+  std::vector<std::shared_ptr<ClientRecord>> killed_;
   std::optional<SyncHandOver> hand_over_;
   std::optional<WaitEnd> wait_ended_;  // EndWait has ended a wait that is not answered yet
   bool runs_alone_ = false;            // the present command may not wait

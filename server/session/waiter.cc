@@ -11,11 +11,9 @@ ServerWaiter::ServerWaiter(Worker& worker, const ClientRecord& client, const Par
                            Reservation reservation)
     : worker_(worker), request_(request, std::move(reservation)) {
   worker_.services.open_waits.Add(request_.reservation(), client);
-  worker_.services.waiters.fetch_add(1, std::memory_order_relaxed);
 }
 
 ServerWaiter::~ServerWaiter() {
-  worker_.services.waiters.fetch_sub(1, std::memory_order_relaxed);
   if (!over_) GiveBack();
 }
 

@@ -1,5 +1,5 @@
-// A command whose answer comes later: RL.WAIT, which waits for its tokens, WAIT (ack_waiter.h), and
-// RL.POLICY SET with TRIM, which works in parts (server/handlers/trim_waiter.h).
+// A command whose answer comes later: RL.WAIT, which waits for its tokens, WAIT (ack_waiter.h), ACL
+// LOAD, and RL.POLICY SET with TRIM, which works in parts (server/handlers/trim_waiter.h).
 //
 // RL.WAIT has charged its tokens already. The waiter keeps a copy of the request, because the words
 // are gone when it is answered. It counts when it is served. A waiter that ends without being
@@ -32,6 +32,8 @@ class Waiter {
   // Does a part of the command's work, about a millisecond. Returns true if there is more, to be
   // done when ReadyAt() says, which may be past.
   [[nodiscard]] virtual bool HasMoreWork(const Clock::Reading& /*at*/) { return false; }
+  // True if the last part of that work is done: then CLIENT UNBLOCK comes too late.
+  [[nodiscard]] virtual bool is_done() const { return false; }
   // The bytes of this object and of its heap memory.
   [[nodiscard]] virtual std::size_t held_bytes() const = 0;
   // True if the command has changed buckets.

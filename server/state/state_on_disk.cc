@@ -54,8 +54,8 @@ StateOnDisk::StateOnDisk(const Options& options, std::unique_ptr<Storage> storag
       history_(storage->history()),
       unclean_restart_(storage->unclean_restart()),
       is_backup_(storage->is_backup()),
-      may_lack_((unclean_restart_ && !always_) || is_backup_ ||
-                !storage->accepted_losses().empty()),
+      has_losses_(!storage->accepted_losses().empty()),
+      may_lack_((unclean_restart_ && !always_) || is_backup_ || has_losses_),
       previous_run_(PreviousRunOf(*storage, options)),
       storage_(std::move(storage)),
       backups_(std::move(backups)) {}

@@ -53,6 +53,8 @@ class StateOnDisk {
   // Whether the state may lack what the server has answered or acknowledged: it was not stopped
   // cleanly and saved no change at once, or was restored from a backup, or damage was accepted.
   [[nodiscard]] bool may_lack() const noexcept { return may_lack_; }
+  // Whether damage was accepted: the state is not that of the record "history" at its offset.
+  [[nodiscard]] bool has_losses() const noexcept { return has_losses_; }
   // Whether RL.BACKUP has made the directory: the record "history" gives no role.
   [[nodiscard]] bool is_backup() const noexcept { return is_backup_; }
   // The record "history" on disk (replication/lineage.h), or an empty text.
@@ -107,6 +109,7 @@ class StateOnDisk {
   const std::string history_;
   const bool unclean_restart_;
   const bool is_backup_;
+  const bool has_losses_;
   const bool may_lack_;
   const SystemClock::PreviousRun previous_run_;
   bool keeps_clock_past_ = false;

@@ -75,9 +75,10 @@ class SinkTest : public testing::Test {
     return Get(FrameKind::kSkip, BodyOf(SkipBody{to, changed, lists_policies}));
   }
   // What a NEED says now.
-  [[nodiscard]] NeedBody Need() const {
+  [[nodiscard]] NeedBody Need() const { return NeedOf(sink_); }
+  [[nodiscard]] static NeedBody NeedOf(const Sink& sink) {
     std::string out;
-    sink_.AppendNeed(kFrameTime, out);
+    sink.AppendNeed(kFrameTime, out);
     FrameReader reader;
     reader.Feed(out);
     return ReadNeedBody(reader.Next().value().body).value();
@@ -186,16 +187,29 @@ TEST_F(SinkTest, SaysAsOfWhenItHasAllPolicies) {
   EXPECT_EQ(Need().policies_as_of, std::nullopt);
 }
 
-// Where the histories part, its own policies count only if it has changed none since.
+// A list comes ahead of its frames, so any of it may be what another history never had.
 TEST_F(SinkTest, TellsNoPoliciesOfAnotherHistory) {
   EXPECT_TRUE(Get(FrameKind::kPolicies, "policy"));
   const std::uint64_t changed = sink_.applied();
   EXPECT_TRUE(Get(FrameKind::kPolicies, "override"));
   EXPECT_EQ(sink_.PromotedRing(100).policies().newest(), changed);
-  EXPECT_TRUE(sink_.Resume(changed, false));
-  EXPECT_EQ(Need().policies_as_of, changed);
-  EXPECT_TRUE(sink_.Resume(changed - 1, false));
+  EXPECT_TRUE(sink_.Resume(sink_.applied(), true));
+  EXPECT_EQ(Need().policies_as_of, sink_.applied());
+  EXPECT_TRUE(sink_.Resume(sink_.applied(), false));
   EXPECT_EQ(Need().policies_as_of, std::nullopt);
+  EXPECT_TRUE(GetAllPolicies());
+  EXPECT_TRUE(Get(FrameKind::kChanges, "a"));
+  EXPECT_TRUE(sink_.Resume(sink_.applied(), false));
+  EXPECT_EQ(Need().policies_as_of, std::nullopt) << "a frame after the list changes nothing";
+}
+
+TEST_F(SinkTest, ALoadedStateNeedsTheWholeListOfPolicies) {
+  Sink loaded(
+      target_,
+      {.applied = kBegin, .last_changed = LastChanged(kBegin + 1), .policies_as_of = std::nullopt});
+  EXPECT_TRUE(loaded.Resume(kBegin, true));
+  EXPECT_EQ(NeedOf(loaded).policies_as_of, std::nullopt);
+  EXPECT_EQ(loaded.shown(), kBegin);
 }
 
 TEST_F(SinkTest, TheListOfPoliciesCountsAsNewerInAnotherHistory) {
@@ -226,9 +240,8 @@ TEST_F(SinkTest, TellsNoPoliciesOfAListOfAnotherHistory) {
 
 // As TellsNoPoliciesOfAListOfAnotherHistory, of what a save had.
 TEST_F(SinkTest, TellsNoLoadedPoliciesOfAnotherHistory) {
-  const Sink::State loaded = {.applied = kBegin,
-                              .last_changed = LastChanged(kBegin + 1),
-                              .policies_changed = kBegin + 1};
+  const Sink::State loaded = {
+      .applied = kBegin, .last_changed = LastChanged(kBegin + 1), .policies_changed = kBegin + 1};
   for (const bool same : {true, false}) {
     Sink sink(target_, loaded);
     EXPECT_TRUE(sink.Resume(kBegin, same));

@@ -280,7 +280,7 @@ class RandomUse {
   }
 
   std::string Trim(PolicyLimits before, std::shared_ptr<const Policy> after) {
-    Limiter::PolicyTrim trim(limiter_, std::move(before), std::move(after));
+    Limiter::PolicyTrim trim(limiter_, policies_, std::move(before), std::move(after));
     while (!trim.Step(now_)) {
     }
     return ", trimmed " + std::to_string(trim.trimmed());

@@ -110,6 +110,29 @@ TEST_F(UsersHoldMemoryTest, NamedUserHasATenthOfTheMemory) {
   EXPECT_GT(HoldsUntilRefused(*limiter_, ann), 0U);
 }
 
+// A user whose share is used up loses the marks of the user's own holds, and no other user's.
+TEST_F(UsersHoldMemoryTest, NamedUserForgetsNoMarkOfAnother) {
+  const Introducer ann = IntroducerNamed("ann");
+  const auto reserve = [&](std::string_view key, std::string_view id, Introducer user) {
+    const auto held = limiter_->DecideAndHold(Of({{key, "10/h"}}),
+                                              {.id = id, .ttl = hours{1}, .user = user}, now_);
+    EXPECT_TRUE(held.ok()) << held.status();
+  };
+  reserve("shared", "of bob", IntroducerNamed("bob"));
+  reserve("shared", "of ann", ann);
+  reserve("own", "first", ann);
+  reserve("own", "second", ann);
+  EXPECT_TRUE(Commit("of bob", "shared"));
+  EXPECT_TRUE(Commit("first", "own"));
+  EXPECT_GT(HoldsUntilRefused(*limiter_, ann), 0U);
+  EXPECT_TRUE(Commit("of ann", "shared"));
+  EXPECT_TRUE(Commit("of bob", "shared")) << "the mark answers again";
+  EXPECT_FALSE(Commit("of ann", "shared")) << "there was no room for the mark";
+  EXPECT_TRUE(Commit("second", "own"));
+  EXPECT_FALSE(Commit("first", "own")) << "its mark made room";
+  EXPECT_TRUE(Commit("second", "own"));
+}
+
 // The bounds on number and memory have the same unit, so that a number alone bounds both.
 TEST(HoldCountsTest, TheMillionIsABoundOfMemory) {
   HoldCounts counts(1'000'000);
@@ -142,10 +165,10 @@ TEST(HoldCountsTest, RestoredHoldsTakeTheirPlaceAmongAll) {
 TEST(HoldCountsTest, MarksLeaveAQuarterToOpenHolds) {
   HoldCounts counts(1'000'000);
   const Introducer ann = IntroducerNamed("ann");
-  EXPECT_TRUE(counts.HaveRoomForMark(ann));
+  EXPECT_TRUE(counts.HasRoomForMark(ann));
   counts.AddBytes(ann, counts.bytes_max() / 40 * 3);
-  EXPECT_FALSE(counts.HaveRoomForMark(ann));
-  EXPECT_TRUE(counts.HaveRoomForMark(IntroducerNamed("bob")));
+  EXPECT_FALSE(counts.HasRoomForMark(ann));
+  EXPECT_TRUE(counts.HasRoomForMark(IntroducerNamed("bob")));
   EXPECT_TRUE(counts.TryAdd(ann, 1));
 }
 

@@ -223,6 +223,17 @@ TEST_F(FewLimitsTest, IdleLimitsMakeRoom) {
   EXPECT_EQ(link_.dropped(), 0U);
 }
 
+// What the replica forgets as a whole is freed later, but the records need ids now.
+TEST_F(FewLimitsTest, ClearMakesRoomAtOnce) {
+  int next = 1;
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 50; ++i) Decide({{std::to_string(i), std::to_string(next++) + "/h"}});
+    ExpectEqual();
+    limiter_->Clear();
+  }
+  EXPECT_EQ(link_.dropped(), 0U);
+}
+
 TEST_F(FewLimitsTest, RecordsWithoutRoomForTheirLimitAreDropped) {
   for (int i = 1; i <= 70; ++i) Decide({{"a", std::to_string(i) + "/h"}});
   EXPECT_TRUE(Reserve({{"b", "100/d", 5}}, "id", hours{1}));

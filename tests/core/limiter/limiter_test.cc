@@ -5,9 +5,11 @@
 
 #include <chrono>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -386,6 +388,24 @@ TEST_F(LimiterOfTwoLimitsTest, LimitsWithoutBucketsMakeRoom) {
   EXPECT_TRUE(Decide({{"a", "3/s"}, {"a", "4/s"}}).allowed);
   EXPECT_EQ(limits(), 2u);
   EXPECT_FALSE(Refusal({{"a", "5/s"}}).ok());
+}
+
+// What Clear() has forgotten is freed later, but a new limit needs an id now.
+TEST_F(LimiterOfTwoLimitsTest, ClearMakesRoomAtOnce) {
+  for (const bool is_isolated : {false, true}) {
+    Decide({{"a", "1/s"}});
+    Decide({{"b", "2/s"}});
+    limiter_->Clear();
+    if (is_isolated) limiter_->MakeRoomForLimits();
+    const std::vector<std::string_view> keys = {"a"};
+    std::optional<Limiter::Isolation> isolation;
+    if (is_isolated) isolation.emplace(*limiter_, keys);
+    EXPECT_TRUE(Decide({{"a", "3/s"}}).allowed);
+    isolation.reset();
+    EXPECT_TRUE(Decide({{"a", "4/s"}}).allowed);
+    EXPECT_FALSE(Refusal({{"a", "5/s"}}).ok());
+    limiter_->Clear();
+  }
 }
 
 // An isolation holds locks that reclaiming ids needs, so the server makes room before it begins.

@@ -53,7 +53,7 @@ class PolicyTrimTest : public HoldFixture {
   std::size_t SetAndTrim(std::initializer_list<std::string_view> words) {
     const PolicyLimits before = policies_.Find("p")->limits;
     Set(words);
-    Limiter::PolicyTrim trim(*limiter_, before, policies_.Find("p"));
+    Limiter::PolicyTrim trim(*limiter_, policies_, before, policies_.Find("p"));
     steps_ = 1;
     while (!trim.Step(now_)) ++steps_;
     return trim.trimmed();
@@ -118,6 +118,50 @@ TEST_F(PolicyTrimTest, ManyBucketsAreCutInSteps) {
   for (int i = 0; i < kKeys; ++i) ASSERT_TRUE(Take("k" + std::to_string(i), 1000));
   EXPECT_EQ(SetAndTrim({"100/m"}), static_cast<std::size_t>(kKeys));
   EXPECT_GE(steps_, 1 + kKeys * 32 / (2 * 16'384));
+}
+
+TEST_F(PolicyTrimTest, StopsWhenThePolicyHasOtherLimitsOrIsDeleted) {
+  for (const bool deletes : {false, true}) {
+    constexpr int kKeys = 2000;
+    for (int i = 0; i < kKeys; ++i) static_cast<void>(Take("k" + std::to_string(i), 1000));
+    const PolicyLimits before = policies_.Find("p")->limits;
+    Set({"100/m"});
+    Limiter::PolicyTrim trim(*limiter_, policies_, before, policies_.Find("p"));
+    while (trim.trimmed() == 0) ASSERT_FALSE(trim.Step(now_));
+    const std::size_t trimmed = trim.trimmed();
+    ASSERT_LT(trimmed, static_cast<std::size_t>(kKeys));
+    if (deletes) {
+      ASSERT_TRUE(policies_.Delete("p").ok());
+    } else {
+      Set({"10/d"});
+    }
+    EXPECT_TRUE(trim.Step(now_));
+    EXPECT_TRUE(trim.is_outdated());
+    EXPECT_EQ(trim.trimmed(), trimmed);
+    Set({"1000/d"});
+    limiter_->Clear();
+  }
+}
+
+// The present override of a key counts, though the first step copies all. One of greater numbers
+// makes a new policy object, and stops nothing.
+TEST_F(PolicyTrimTest, OverridesThatChangeMeanwhileCount) {
+  Override("gone", {"1000/h"});
+  Override("changed", {"1000/h"});
+  for (const char* key : {"new", "gone", "changed"}) ASSERT_TRUE(Take(key, 1000));
+  const PolicyLimits before = policies_.Find("p")->limits;
+  Set({"100/m"});
+  Limiter::PolicyTrim trim(*limiter_, policies_, before, policies_.Find("p"));
+  ASSERT_FALSE(trim.Step(now_));
+  Override("new", {"2000/d"});
+  Override("changed", {"100/m"});
+  ASSERT_TRUE(*policies_.RemoveOverride("p", "gone"));
+  while (!trim.Step(now_)) {
+  }
+  EXPECT_FALSE(trim.is_outdated());
+  EXPECT_EQ(WaitOf("new"), milliseconds{43'200}) << "owes a day, as it may";
+  EXPECT_EQ(WaitOf("gone"), milliseconds{600});
+  EXPECT_EQ(WaitOf("changed"), milliseconds{600});
 }
 
 TEST_F(PolicyTrimTest, CutIsAChangeThatIsWrittenEvenIfTimeWentBack) {

@@ -3,7 +3,7 @@
 from host_state import State
 from module_test import DEBUG, ModuleTest
 from redis_host import main, start_module
-from weir_e2e import DEADLINE, encode, scaled
+from weir_e2e import DEADLINE, Error, encode, scaled
 
 
 class TrimTest(ModuleTest):
@@ -43,6 +43,36 @@ class TrimTest(ModuleTest):
         log = "".join(primary.log)
         self.assertIn("weir: policy 'p': cut what 2 buckets owe", log)
         self.assertIn(f"weir: policy 'p': cut what {2 * len(keys) - 2} buckets owe", log)
+
+    # Goal: no key is cut by numbers that are no longer the policy's. Method: many keys, and another
+    # SET while the timer of the first one works.
+    def test_a_trim_stops_when_the_policy_is_set_again(self):
+        primary = start_module(self, options=DEBUG)
+        client = self.connect(primary)
+        other = self.connect(primary)
+        client.call("RL.POLICY", "SET", "p", "1000/300d")
+        keys = [f"k{i}" for i in range(20_000)]
+        client.send(b"".join(encode("RL.ALLOW", key, "@p", "COST", 1000) for key in keys))
+        self.assertTrue(all(client.reply()[0] == 1 for _ in keys))
+        client.send(encode("RL.POLICY", "SET", "p", "100/2d", "TRIM"))
+        self.await_equal(lambda: self.info(other)["blocked_clients"], 1)
+        self.assertEqual(other.call("RL.POLICY", "SET", "p", "1000/300d"), "OK")
+        self.assertIn("stopped before all buckets were cut", str(client.reply()))
+
+    # Goal: SET of a new policy with TRIM is in the AOF, where no client may wait, and on replicas.
+    # Method: a load of the AOF; a script, where no client may wait, either.
+    def test_a_new_policy_with_trim_is_loaded(self):
+        server = start_module(self, options=[*DEBUG, "--appendonly", "yes"])
+        client = self.connect(server)
+        self.assertEqual(client.call("RL.POLICY", "SET", "new", "10/h", "5/m", "TRIM"), "OK")
+        script = "return redis.call('RL.POLICY', 'SET', KEYS[1], '7/h', 'trim')"
+        self.assertEqual(client.call("EVAL", script, 1, "other"), "OK")
+        refusal = client.call("EVAL", script, 1, "new")
+        self.assertIsInstance(refusal, Error)
+        self.assertIn("TRIM is answered later", refusal)
+        self.assertEqual(client.call("DEBUG", "LOADAOF"), "OK")
+        self.assertEqual(client.call("RL.POLICY", "GET", "new"), [b"10/h", b"5/m"])
+        self.assertEqual(client.call("RL.POLICY", "GET", "other"), [b"7/h"])
 
 
 if __name__ == "__main__":

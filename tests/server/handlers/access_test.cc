@@ -117,6 +117,7 @@ TEST_F(CmdAccessTest, OthersAreServedWhileTheFileIsRead) {
   EXPECT_EQ(other.Run("AUTH admin root"), kOk);
   directory_.Write("users", "user admin on >root >new ~* +@all\n");
   EXPECT_EQ(admin.Send("ACL LOAD\r\nPING\r\n"), "");
+  EXPECT_EQ(server_->services.waiters.load(), 1U);
   EXPECT_EQ(other.Run("PING"), "+PONG\r\n");
   EXPECT_EQ(other.Run("ACL LOAD"), "-ERR busy\r\n");
   EXPECT_EQ(client_->Run("AUTH admin new"), kWrongPassword) << "it is not read yet";
@@ -125,6 +126,7 @@ TEST_F(CmdAccessTest, OthersAreServedWhileTheFileIsRead) {
   done();
   admin.WakeUp();
   EXPECT_EQ(admin.Receive(), std::string(kOk) + "+PONG\r\n");
+  EXPECT_EQ(server_->services.waiters.load(), 0U);
   EXPECT_EQ(client_->Run("AUTH admin new"), kOk);
   task = nullptr;
   directory_.Write("users", "user admin on >root >new ~* +@all\nuser broken on +@nothing\n");

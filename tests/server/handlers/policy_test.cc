@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/limiter/policy_trim.h"
 #include "tests/server/exchanges.h"
 #include "tests/support/conversation.h"
 #include "tests/support/policy_changes.h"
@@ -178,6 +179,51 @@ TEST(PolicyFileTest, NoFileIsNoReload) {
   const absl::Status reloaded = server.services.ReloadPolicies();
   EXPECT_EQ(reloaded.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(reloaded.message(), "there is no policy file: start with --policies FILE");
+}
+
+// --- SET with TRIM, whose parts are turns -------------------------------------------------------
+
+class CmdPolicyTrimTest : public testing::Test {
+ protected:
+  CmdPolicyTrimTest() {
+    EXPECT_EQ(client_.Run("RL.POLICY SET p 1000/d"), kOk);
+    client_.Run("RL.ALLOW k @p COST 1000");
+    EXPECT_EQ(Turn("RL.POLICY SET p 100/m TRIM\r\n"), "");
+    EXPECT_EQ(waiters(), 1U);
+  }
+
+  // One turn of the client.
+  std::string Turn(std::string_view bytes = "") {
+    std::string replies;
+    static_cast<void>(client_.session().Execute(bytes, replies));
+    return replies;
+  }
+  std::uint64_t waiters() { return client_.server().services.waiters.load(); }
+
+  Conversation client_;
+  Conversation other_{client_.server()};
+};
+
+TEST_F(CmdPolicyTrimTest, ItStopsWhenThePolicyIsSetAgain) {
+  EXPECT_EQ(Turn(), "");
+  EXPECT_EQ(other_.Run("RL.POLICY SET p 1000/d"), kOk);
+  EXPECT_EQ(Turn(), "-" + std::string(kOutdatedTrim) + "\r\n");
+  EXPECT_EQ(other_.Show("RL.ALLOW k @p"), "0 0 86400 86400000 0") << "not cut to 100/m";
+  EXPECT_EQ(waiters(), 0U);
+}
+
+TEST_F(CmdPolicyTrimTest, UnblockEndsItBeforeItsLastPart) {
+  EXPECT_EQ(other_.Run("CLIENT UNBLOCK 1"), ":1\r\n");
+  EXPECT_EQ(Turn(), "-ERR stopped before all buckets were cut\r\n");
+  EXPECT_EQ(other_.Show("RL.ALLOW k @p"), "0 0 86340600 86400000 0");
+}
+
+TEST_F(CmdPolicyTrimTest, UnblockInItsLastPartComesTooLate) {
+  EXPECT_EQ(Turn(), "");
+  EXPECT_EQ(other_.Run("CLIENT UNBLOCK 1"), ":1\r\n");
+  EXPECT_EQ(Turn(), kOk);
+  EXPECT_EQ(other_.Show("RL.ALLOW k @p"), "0 0 600 60000 0");
+  EXPECT_EQ(waiters(), 0U);
 }
 
 }  // namespace

@@ -120,11 +120,12 @@ TEST(JsonCommandsTest, CommandsThatNeedAConnectionAreRefused) {
     EXPECT_EQ(client.server().worker.counters["total_commands_processed"].value(), 0U);
     EXPECT_THAT(both, HasSubstr("ERR " + std::string(spec.name))) << both;
   }
-  EXPECT_THAT(refused, ElementsAre("ACL|LOAD", "AUTH", "CLIENT|NO-EVICT", "CLIENT|REPLY", "CLIENT|SETINFO",
-                                   "CLIENT|SETNAME", "DISCARD", "EXEC", "HELLO", "MONITOR", "MULTI",
-                                   "PSUBSCRIBE", "PUNSUBSCRIBE", "QUIT", "RESET", "RL.BACKUP",
-                                   "RL.BACKUPS", "RL.SYNC", "RL.WAIT", "SHUTDOWN", "SUBSCRIBE",
-                                   "UNSUBSCRIBE", "UNWATCH", "WAIT", "WATCH"));
+  EXPECT_THAT(
+      refused,
+      ElementsAre("ACL|LOAD", "AUTH", "CLIENT|NO-EVICT", "CLIENT|REPLY", "CLIENT|SETINFO",
+                  "CLIENT|SETNAME", "DISCARD", "EXEC", "HELLO", "MONITOR", "MULTI", "PSUBSCRIBE",
+                  "PUNSUBSCRIBE", "QUIT", "RESET", "RL.BACKUP", "RL.BACKUPS", "RL.SYNC", "RL.WAIT",
+                  "SHUTDOWN", "SUBSCRIBE", "UNSUBSCRIBE", "UNWATCH", "WAIT", "WATCH"));
 }
 
 TEST(JsonCommandsTest, APasswordIsASecret) {

@@ -2,6 +2,10 @@
 // event loop while OpenSSL has bytes that the socket does not announce, or half a record unsent.
 // Method: two Transports over loopback with little room in the kernel, pieces of random size, and
 // event loops that the test runs.
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
 #include <csignal>
 #include <cstddef>
 #include <functional>
@@ -19,6 +23,7 @@
 #include <asio/io_context.hpp>
 #include <asio/ip/address.hpp>
 #include <asio/ip/tcp.hpp>
+#include <asio/posix/stream_descriptor.hpp>
 #include <asio/socket_base.hpp>
 #include <gtest/gtest.h>
 
@@ -182,6 +187,31 @@ TEST_F(TlsLinkTest, BytesReadAheadAreNotForgottenByAMove) {
   ASSERT_LT(server_->received().size(), record.size());  // The rest is in OpenSSL.
   server_->MoveTo(abroad_);
   EXPECT_TRUE(RunUntil([&] { return server_->received() == record; }));
+}
+
+// The kernel refuses a descriptor that the loop watches already. The transport then closes it,
+// and must not write into what gets its number next.
+TEST_F(TlsLinkTest, AMoveThatFailsEndsTls) {
+  tcp::acceptor acceptor(home_, {asio::ip::make_address("127.0.0.1"), 0});
+  tcp::socket socket(home_);
+  socket.connect(acceptor.local_endpoint());
+  const int number = socket.native_handle();
+  const TlsContext tls = Load(false, mine_, authority_);
+  TlsSession session = tls.NewSession(number);
+  Transport transport(std::move(socket), std::move(session));
+  std::array<int, 2> next{};
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, next.data()), 0);
+  asio::posix::stream_descriptor watched(abroad_, number);
+  transport.MoveTo(abroad_);
+  watched.release();
+  ASSERT_EQ(dup2(next[0], number), number);
+  std::error_code error;
+  EXPECT_EQ(transport.Write("x", error), 0U);
+  EXPECT_EQ(error, asio::error::bad_descriptor);
+  transport.Close();
+  char byte = 0;
+  EXPECT_EQ(recv(next[1], &byte, 1, MSG_DONTWAIT), -1) << "nothing was sent";
+  for (const int end : {number, next[0], next[1]}) close(end);
 }
 
 TEST_F(TlsLinkTest, EveryByteArrivesInOrderWhateverMoves) {

@@ -1,6 +1,7 @@
 #include "server/state/state_on_disk.h"
 
 #include <condition_variable>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -257,6 +258,31 @@ TEST_F(StateOnDiskTest, AStopSavesTheRestAndTheNextStartHasIt) {
   Conversation later(*server_);
   EXPECT_THAT(later.Show("RL.INSPECT u"), HasSubstr("7"));
   EXPECT_THAT(later.Show("RL.POLICY GET free"), HasSubstr("5/d"));
+}
+
+// Method: the files of an earlier stop, beside the mark of a later one.
+TEST_F(StateOnDiskTest, SaysThatLossesWereAccepted) {
+  namespace fs = std::filesystem;
+  Options options = With(Durability::kAlways);
+  const std::string earlier = directory_.path() + "/earlier";
+  for (const char* const request : {"RL.ALLOW u 10/d", "RL.ALLOW v 10/d"}) {
+    Open(options);
+    EXPECT_FALSE(state_->has_losses());
+    EXPECT_FALSE(state_->may_lack());
+    Load();
+    Conversation(*server_).Run(request);
+    EXPECT_TRUE(state_->Stop().ok());
+    state_.reset();
+    if (!fs::exists(earlier)) fs::copy(options.data_dir, earlier, fs::copy_options::recursive);
+  }
+  fs::copy_file(options.data_dir + "/STOPPED", earlier + "/STOPPED",
+                fs::copy_options::overwrite_existing);
+  options.data_dir = earlier;
+  EXPECT_FALSE(StateOnDisk::Open(options).ok());
+  options.accept_damaged_state = true;
+  const auto state = Opened(options);
+  EXPECT_TRUE(state->has_losses());
+  EXPECT_TRUE(state->may_lack());
 }
 
 TEST_F(StateOnDiskTest, TheClockStartsAtItsMarkAndLaterAfterACrash) {
