@@ -131,9 +131,7 @@ concept HostsLimits = requires(Host host, const Request& request, const ParsedRe
   host.Trim(std::shared_ptr<const Policy>(), std::shared_ptr<const Policy>());
   { host.ReloadPolicies() } -> std::same_as<absl::Status>;
   host.MarkPoliciesDirty(true);  // after a command about policies: whether it has changed any
-  // After RL.POLICY SET that has cut nothing, with so many arguments: TRIM, which is not
-  // replicated, is not one of them.
-  host.MarkPolicySet(std::size_t{});
+  host.MarkPolicySet(1);         // after an RL.POLICY SET that cuts nothing: its arguments but TRIM
 };
 
 // Each host defines its own Call and LimitHost.

@@ -4,7 +4,7 @@
 //
 // A PolicyTrim cuts buckets in the limiter's table: those of one key, or those of all keys.
 //
-//     Limiter::PolicyTrim trim(limiter, policies, before, policy);  // after the change of the policy
+//     Limiter::PolicyTrim trim(limiter, policies, before, policy);  // after the policy's change
 //     while (!trim.Step(clock.Now())) ...                     // the thread may do other work
 //
 // Each bucket that was there before the first step is cut by the last one, by the numbers of the

@@ -142,6 +142,7 @@ class RestoreTest(ReplicationTest):
         await_in_sync(self.connect(strangers), self.connect(member))
         self.assertEqual(member.stop(), 0)
         server = self.start(*self.kept("y"))
+        server.wait_for_log("loaded 0 buckets")
         client = self.connect(server)
         self.assertEqual(client.call("RL.ALLOW", "k", LIMIT)[0], 1)
         member = self.start(*self.kept("m"), "--replicaof", f"127.0.0.1 {server.port}")

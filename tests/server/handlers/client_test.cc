@@ -130,7 +130,7 @@ TEST(ClientKillTest, InATransactionAWaitEndsBehindIt) {
   victim.Run("RL.ALLOW k 1/s");
   EXPECT_EQ(victim.Run("RL.WAIT k 1/s TIMEOUT 5000"), "");
   other.Send("MULTI\r\nRL.PEEK j 1/s\r\nCLIENT KILL ID 1\r\nCLIENT UNBLOCK 1\r\n");
-  EXPECT_EQ(other.Run("EXEC"), "*3\r\n" + Five("1 1 0 0 0") + ":1\r\n:1\r\n");
+  EXPECT_EQ(other.Run("EXEC"), "*3\r\n" + Five("1 0 0 1000 0") + ":1\r\n:0\r\n");
   EXPECT_EQ(other.Run("RL.PEEK k 1/s"), Five("0 0 1000 1000 0"));
   victim.WakeUp();
   EXPECT_EQ(victim.Receive(), "");
@@ -144,7 +144,7 @@ TEST(ClientKillTest, InATransactionOfAllKeysAWaitEndsBehindIt) {
   EXPECT_EQ(victim.Run("RL.WAIT k 1/s TIMEOUT 5000"), "");
   other.Send("MULTI\r\nCLIENT KILL TYPE normal\r\nRL.PEEK k 1/s\r\nFLUSHALL\r\n");
   EXPECT_EQ(other.Run("EXEC"), "*3\r\n:1\r\n" + Five("0 0 2000 2000 0") + "+OK\r\n");
-  EXPECT_EQ(other.Run("RL.PEEK k 1/s"), Five("1 1 0 0 0"));
+  EXPECT_EQ(other.Run("RL.PEEK k 1/s"), Five("1 0 0 1000 0"));
   victim.WakeUp();
   EXPECT_EQ(victim.Receive(), "");
   EXPECT_TRUE(victim.closed());
