@@ -30,6 +30,13 @@ inline constexpr std::size_t kMetricLabelBytesMax = 128;
 class LimitLabels {
  public:
   using Rows = std::map<std::string, LimitTotals::Numbers>;  // by label
+  // Some rows, one behind the other.
+  struct RowRange {
+    Rows::const_iterator first;
+    Rows::const_iterator last;
+    [[nodiscard]] Rows::const_iterator begin() const { return first; }
+    [[nodiscard]] Rows::const_iterator end() const { return last; }
+  };
   struct Folded {
     Rows rows;
     std::size_t folded_names = 0;  // of the rows that are counted under kOtherLimits

@@ -63,7 +63,7 @@ class Scrape : public ServerReader {
   // True if there are rows behind those that were chosen.
   [[nodiscard]] bool HasMoreRows() { return rows_ > 0 && rows_end_ != Limits().rows.end(); }
   // Those that were chosen.
-  [[nodiscard]] auto Rows() const { return std::ranges::subrange(rows_begin_, rows_end_); }
+  [[nodiscard]] LimitLabels::RowRange Rows() const { return {rows_begin_, rows_end_}; }
   [[nodiscard]] const CommandRows& Commands() {
     if (!commands_) commands_ = services.totals.CommandsOf(services);
     return *commands_;

@@ -22,7 +22,7 @@ Outbox::~Outbox() {
 void Outbox::Append(std::string_view bytes) {
   MutexLock lock(all_.mutex_);
   if (record_->killed.load(std::memory_order_relaxed)) return;
-  Add(bytes);
+  all_.Add(*this, bytes);
   if (held_bytes_ > Outboxes::kBytesOfOneMax) return all_.Close(*this);
   while (all_.held_bytes_ > Outboxes::kBytesOfAllMax) {
     all_.Close(**std::ranges::max_element(all_.outboxes_, {}, &Outbox::held_bytes_));
@@ -34,15 +34,8 @@ bool Outbox::Offer(std::string_view bytes) {
   if (record_->killed.load(std::memory_order_relaxed)) return true;
   const bool is_behind = held_bytes_ + bytes.size() > Outboxes::kBytesBehindMax;
   if (is_behind || all_.held_bytes_ + bytes.size() > Outboxes::kBytesOfAllMax) return false;
-  Add(bytes);
+  all_.Add(*this, bytes);
   return true;
-}
-
-void Outbox::Add(std::string_view bytes) {
-  bytes_ += bytes;
-  held_bytes_ += bytes.size();
-  all_.held_bytes_ += bytes.size();
-  if (!has_bytes_.exchange(true, std::memory_order_relaxed)) record_->Wake();
 }
 
 std::string Outbox::Take() {
@@ -54,6 +47,13 @@ std::string Outbox::Take() {
 void Outbox::OnSent() {
   MutexLock lock(all_.mutex_);
   all_.Release(*this, held_bytes_ - bytes_.size());
+}
+
+void Outboxes::Add(Outbox& outbox, std::string_view bytes) {
+  outbox.bytes_ += bytes;
+  outbox.held_bytes_ += bytes.size();
+  held_bytes_ += bytes.size();
+  if (!outbox.has_bytes_.exchange(true, std::memory_order_relaxed)) outbox.record_->Wake();
 }
 
 void Outboxes::Release(Outbox& outbox, std::size_t bytes) {

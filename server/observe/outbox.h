@@ -58,9 +58,6 @@ class Outbox {
  private:
   friend class Outboxes;
 
-  // Requires: the mutex of all.
-  void Add(std::string_view bytes);
-
   Outboxes& all_;
   const std::shared_ptr<ClientRecord> record_;
   std::atomic<bool> has_bytes_{false};
@@ -81,6 +78,7 @@ class Outboxes {
  private:
   friend class Outbox;
 
+  void Add(Outbox& outbox, std::string_view bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Subtracts bytes that were sent or dropped.
   void Release(Outbox& outbox, std::size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Close(Outbox& outbox) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

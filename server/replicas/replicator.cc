@@ -88,7 +88,8 @@ void Replicator::Describe(ReplicationStatus& status) const {
   status.offset = ring_.head();
   status.backlog = {.active = true, .first_offset = ring_.tail(), .bytes = ring_.size()};
   status.partitions_sent = partitions_sent_;
-  const auto [now, host_now] = hub_.clock().Read();
+  const Clock::Reading at = hub_.clock().Read();
+  const Instant now = at.now;
   const Nanos max_lag = settings_.Get(&Options::min_replicas_max_lag);
   const auto age_of_lack = [&](const AckBody& acked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (acked.offset >= ring_.head()) return Nanos{0};
@@ -106,7 +107,7 @@ void Replicator::Describe(ReplicationStatus& status) const {
                                .synced = acked.synced,
                                .cannot_save = acked.cannot_save,
                                .offset = acked.offset,
-                               .lag = std::max(host_now - replica->heard, Nanos{0})});
+                               .lag = std::max(at.host_now - replica->heard, Nanos{0})});
     if (replica->lease.HeardUntil(max_lag) > now) ++status.good_replicas;
     // A replica that waits for its disk says 0 until its first save on this link.
     if (!acked.synced || (acked.offset == 0 && ring_.head() > 0)) continue;
