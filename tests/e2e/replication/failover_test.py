@@ -246,8 +246,9 @@ class FailoverTest(ReplicationTest):
         self.await_roles(client, replica_client)
 
     def test_requests_wait_for_the_switch_and_then_are_read_only(self):
-        primary, client, _, replica = self.start_pair()
+        primary, client, second, replica = self.start_pair()
         asking = self.connect(primary)
+        telling = self.connect(second)  # of the thread alone
         ended = threading.Event()
         refusals = []
 
@@ -255,7 +256,7 @@ class FailoverTest(ReplicationTest):
             while not ended.is_set():
                 reply = asking.call("RL.ALLOW", "a", "1000000/9w")
                 if isinstance(reply, Error):
-                    refusals.append((str(reply), role_of(replica)))
+                    refusals.append((str(reply), role_of(telling)))
                     return
 
         thread = threading.Thread(target=ask)
