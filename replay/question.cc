@@ -21,7 +21,7 @@ namespace {
 
 constexpr absl::string_view kPlaceholder = "{key}";
 
-// Fails if a piece of a key between the places of {key} has a placeholder, which is none.
+// Fails if a key has a placeholder other than {key}.
 absl::Status CheckPieces(std::span<const std::string> pieces) {
   for (const std::string& piece : pieces) {
     const std::size_t end = piece.find('}', std::min(piece.find('{'), piece.size()));

@@ -146,7 +146,7 @@ TEST(LineageTest, RecordsAreReadOnlyWhole) {
   EXPECT_FALSE(ReadLineageValue(value)) << "an id that is none";
 }
 
-// What an older server has written is read, with unset what it did not know.
+// A record of an older server is read; the fields that it lacks are unset.
 TEST(LineageTest, ARecordHasTheseBytes) {
   const std::string old =
       "\x01\x45"                                                          // version, flags

@@ -175,7 +175,7 @@ TEST_F(HoldCommandsTest, AHeldLimitTellsTheEndOfItsLastOpenHold) {
   EXPECT_EQ(Show("RL.PEEK k 2,held COST 2"), "0 1 5000 5000 0");
 }
 
-// What a request settles is bounded, however many keys it names.
+// A request settles a bounded number of limits, however many keys it names.
 TEST_F(HoldCommandsTest, TooManyHoldsOfSeveralKeysThatExpiredAtOnceAreSettledInSteps) {
   if (Host::IsModule()) GTEST_SKIP() << "its timer may settle them first";
   std::string limits;

@@ -221,7 +221,7 @@ TEST(RateLimitFieldsTest, AfterTheLastTokenTheTimeIsThatOfTheNext) {
     EXPECT_EQ(FieldOf(denied, "Retry-After"), std::to_string(last[0].numbers.at("t")));
     EXPECT_TRUE(FieldOf(admitted, "RateLimit")->starts_with(expected.last)) << admitted;
   }
-  // Who waits as told is not banned.
+  // A client that waits as long as it was told is not banned.
   FieldsOf banning;
   EXPECT_EQ(FieldOf(banning.Ask("RL.ALLOW k 1/h,ban=3h"), "RateLimit"),
             "\"1/h,ban=3h\";r=0;t=3600");
