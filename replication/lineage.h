@@ -3,7 +3,7 @@
 //
 // A history is the stream of one primary: a random id, and offsets that count bytes (frame.h). A
 // replica that is promoted begins a history of its own, which is the same as the old one up to the
-// offset that it had, and goes on from there.
+// offset that it had, and continues from there.
 //
 // Plain values; pure.
 #pragma once
@@ -77,7 +77,7 @@ struct Lineage {
 //
 // Requires: ids that are empty or IsHistoryId, and a host of at most kPrimaryHostBytesMax bytes.
 [[nodiscard]] std::string LineageValue(const Lineage& history);
-// Nothing for bytes that LineageValue does not write.
+// Returns nothing for bytes that no version of LineageValue writes.
 [[nodiscard]] std::optional<Lineage> ReadLineageValue(std::string_view bytes);
 
 }  // namespace weir

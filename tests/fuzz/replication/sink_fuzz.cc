@@ -103,7 +103,9 @@ void CheckAccount(const Sink& sink) {
 
 void FuzzOne(std::string_view input) {
   if (const std::optional<Lineage> lineage = ReadLineageValue(input)) {
-    WEIR_CHECK(LineageValue(*lineage) == input);
+    const std::string again = LineageValue(*lineage);
+    // Older servers left out the last byte, which is 0 then.
+    WEIR_CHECK(again == input || (again.back() == '\0' && again.substr(0, input.size()) == input));
   }
   ReadingTarget target;
   Sink sink(target, {.applied = 100, .last_changed = LastChanged(90)});
