@@ -53,7 +53,7 @@ void DenyMissing(HttpExchange& exchange, const CheckAnswer& answer) {
                   {"detail", "The request lacks a value that its limits need."}});
 }
 
-// Answers with the verdict.
+// Answers with the verdict; with yes if the request was admitted before.
 class CheckReader final : public VerdictReader {
  public:
   // Tells `claim` of an admission, unless it is null.
@@ -62,11 +62,12 @@ class CheckReader final : public VerdictReader {
 
   void Read(const ParsedRequest& request, std::int64_t /*first*/, const Verdict& verdict) override {
     const RateLimitFields fields(request, verdict, exchange_.now(), answer_.fields);
-    HttpWriter& writer = exchange_.Begin(verdict.allowed ? 200 : answer_.denied);
+    if (verdict.allowed && claim_) claim_->Admit();
+    const bool is_admitted = verdict.allowed || (claim_ && claim_->is_admitted());
+    HttpWriter& writer = exchange_.Begin(is_admitted ? 200 : answer_.denied);
     fields.Write(exchange_.services().limiter, writer);
     if (!fields.decisive().empty()) writer.Field("X-Weir-Limit", fields.decisive());
-    if (verdict.allowed && claim_) claim_->Admit();
-    if (verdict.allowed) return exchange_.End();
+    if (is_admitted) return exchange_.End();
     nlohmann::ordered_json problem = {
         {"type", kQuotaExceeded},
         {"title", "Request cannot be satisfied as assigned quota has been exceeded"}};
@@ -128,9 +129,10 @@ class Words {
 // The result of adding a group to the words of a request.
 enum class Filled { kDone, kMissing, kBad };
 
-// Adds "key limit ... COST n". After kBad `error` says why.
+// Adds "key limit ... COST n"; of a look, which needs no tokens, "COST 0". After kBad `error` says
+// why.
 Filled AddGroup(const CheckGroup& group, const ProxiedRequest& request, const KeyHasher& hasher,
-                Words& words, std::string_view& error) {
+                RequestKind kind, Words& words, std::string_view& error) {
   if (!words.Add(group.key, request, hasher)) return Filled::kMissing;
   if (words.back().size() > static_cast<std::size_t>(kRespCaps.arg_bytes_max)) {
     error = "ERR the key is too long";
@@ -145,30 +147,20 @@ Filled AddGroup(const CheckGroup& group, const ProxiedRequest& request, const Ke
     error = "ERR a template makes no limit";
     return Filled::kBad;
   }
-  if (!group.cost) return Filled::kDone;
+  if (!group.cost && kind != RequestKind::kLook) return Filled::kDone;
   words.Add("COST");
+  if (kind == RequestKind::kLook) {
+    words.Add("0");
+    return Filled::kDone;
+  }
   if (!words.Add(*group.cost, request, hasher)) return Filled::kMissing;
   if (ParseDigits(words.back())) return Filled::kDone;
   error = "ERR a template makes no cost";
   return Filled::kBad;
 }
 
-// Answers yes, with the fields of a look, if it can be had.
-void AllowAgain(HttpExchange& exchange, const Words& words, const CheckAnswer& answer) {
-  Limiter& limiter = exchange.services().limiter;
-  const auto view = words.View();
-  absl::StatusOr<ParsedRequest> request =
-      ParseRequest(std::span(view).subspan(1), exchange.session().worker().memo,
-                   KeyHashes(limiter.hasher()), RequestKind::kLook);
-  if (!request.ok()) return Allow(exchange);
-  for (Check& check : request->checks) check.cost = 0;
-  const Verdict verdict = limiter.Peek(request->checks, exchange.now());
-  if (!verdict.allowed) return Allow(exchange);
-  CheckReader(exchange, answer, nullptr).Read(*request, 1, verdict);
-}
-
-// Asks the limiter, as the exchange's user, and answers; or has `again` called after a pause.
-// `claim`: of a check that is charged once, else null.
+// Runs the words as the exchange's user, and answers; or has `again` called after a pause. `claim`:
+// of a check that is charged once, else null.
 void Decide(HttpExchange& exchange, const Words& words, const CheckAnswer& answer,
             void (*again)(HttpExchange&), AdmittedChecks::Claim* claim = nullptr) {
   const auto view = words.View();
@@ -176,19 +168,20 @@ void Decide(HttpExchange& exchange, const Words& words, const CheckAnswer& answe
   CheckReader reader(exchange, answer, claim);
   const std::string_view error = exchange.Run(view, reader);
   if (error.empty()) return;
+  if (claim && claim->is_admitted()) return Allow(exchange);  // RL.PEEK has no fields for it
   const int status = StatusOfError(error);
   exchange.Fail(status == 503 ? status : 500, error);
 }
 
-// Adds the groups of a route. kMissing: a group that is not skipped lacks a value. After kBad
-// `error` says why.
+// Adds the words of RL.ALLOW for the groups of a route, or those of RL.PEEK. kMissing: a group that
+// is not skipped lacks a value. After kBad `error` says why.
 Filled AddGroups(const CheckRoute& route, const ProxiedRequest& request, const KeyHasher& hasher,
-                 Words& words, std::string_view& error) {
-  words.Add("RL.ALLOW");
+                 RequestKind kind, Words& words, std::string_view& error) {
+  words.Add(kind == RequestKind::kLook ? "RL.PEEK" : "RL.ALLOW");
   for (const CheckGroup& group : route.groups) {
     const std::size_t before = words.size();
     if (before > 1) words.Add("AND");
-    const Filled filled = AddGroup(group, request, hasher, words, error);
+    const Filled filled = AddGroup(group, request, hasher, kind, words, error);
     if (filled == Filled::kDone) continue;
     if (filled == Filled::kBad || route.answer.missing != OnMissing::kSkip) return filled;
     words.Truncate(before);
@@ -209,21 +202,21 @@ void AnswerByRoute(HttpExchange& exchange) {
   }
   const ProxiedRequest request(exchange.head(), rest.substr(name.size()), route->proxy);
   const KeyHasher& hasher = exchange.services().limiter.hasher();
-  Words words;
-  std::string_view error;
-  const Filled filled = AddGroups(*route, request, hasher, words, error);
-  const bool is_empty = filled != Filled::kDone || words.size() == 1;
   std::optional<AdmittedChecks::Claim> claim;
   std::string value;
   if (route->once && route->once->Fill(request, hasher, value)) {
     claim.emplace(*exchange.http().checks.admitted(), AdmittedChecks::IdOf(name, value, hasher),
                   exchange.services().clock.HostNow());
-    if (claim->is_admitted() && !is_empty) return AllowAgain(exchange, words, route->answer);
-    if (claim->is_admitted()) return Allow(exchange);
   }
-  if (!is_empty) {
+  const bool is_again = claim && claim->is_admitted();
+  Words words;
+  std::string_view error;
+  const Filled filled = AddGroups(
+      *route, request, hasher, is_again ? RequestKind::kLook : RequestKind::kDecide, words, error);
+  if (filled == Filled::kDone && words.size() > 1) {
     return Decide(exchange, words, route->answer, AnswerByRoute, claim ? &*claim : nullptr);
   }
+  if (is_again) return Allow(exchange);
   if (filled == Filled::kBad) return exchange.Fail(500, error);
   const bool is_denied = filled == Filled::kMissing && route->answer.missing == OnMissing::kDeny;
   return is_denied ? DenyMissing(exchange, route->answer) : Allow(exchange);

@@ -108,6 +108,27 @@ TEST_F(CheckOnceTest, TroubleIsNotKept) {
   EXPECT_EQ(Status("2"), 429);
 }
 
+// The fields are those of a look, for which the user needs the right.
+TEST_F(CheckOnceTest, TheFieldsAreThoseOfALookByTheUser) {
+  Route(absl::StrCat("[site]\nkey = \"u:{header:x-user}\"\nlimits = [\"9/m,name=site\"]\n",
+                     "cost = 2\n", AbslView(kOnce)));
+  EXPECT_EQ(Status("1"), 200);
+  EXPECT_THAT(FieldOf(Check("1"), "RateLimit"), Optional(Eq("\"site\";r=7;t=14")));
+  redis_.Show("ACL SETUSER default -rl.peek");
+  const std::string again = Check("1");
+  EXPECT_EQ(StatusOf(again), 200);
+  EXPECT_EQ(FieldOf(again, "RateLimit"), std::nullopt);
+  EXPECT_EQ(Status("2"), 200) << "charged";
+}
+
+TEST_F(CheckOnceTest, ABannedKeyGetsItsAnswerAgain) {
+  Route(absl::StrCat("[site]\nkey = \"u:{header:x-user}\"\nlimits = [\"1/m,ban=10s\"]\n",
+                     AbslView(kOnce)));
+  EXPECT_EQ(Status("1"), 200);
+  EXPECT_EQ(Status("2"), 429);
+  EXPECT_EQ(Status("1"), 200);
+}
+
 TEST_F(CheckOnceTest, AnotherRouteChargesForItself) {
   EXPECT_EQ(Status("1", "a", "site"), 200);
   EXPECT_EQ(Status("1", "a", "other"), 200);
