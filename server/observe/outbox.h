@@ -41,7 +41,8 @@ class Outbox {
   // Adds bytes, and wakes the client's thread if there were none.
   void Append(std::string_view bytes);
   // The same for bytes that the client may miss: returns false, and adds nothing, if more than
-  // kBytesBehindMax would wait for it then, or more than kBytesOfAllMax for all.
+  // kBytesBehindMax would wait for it then, or more than kBytesOfAllMax for all. A client that has
+  // read all so far gets a small message (kSmallBytesMax) also then: it does not pay for others.
   [[nodiscard]] bool Offer(std::string_view bytes);
   [[nodiscard]] ClientRecord& record() const noexcept { return *record_; }
 
@@ -72,6 +73,7 @@ class Outboxes {
   static constexpr std::size_t kBytesOfOneMax = std::size_t{512} << 10;
   static constexpr std::size_t kBytesOfAllMax = std::size_t{32} << 20;
   static constexpr std::size_t kBytesBehindMax = kBytesOfOneMax / 2;
+  static constexpr std::size_t kSmallBytesMax = 1024;
 
   explicit Outboxes(const Clock& clock) : throttle_(clock) {}
 

@@ -112,6 +112,15 @@ TEST(OutboxTest, NobodyIsClosedForWhatIsOffered) {
     if (deaf.back()->Offer(bytes)) ++taken;
   }
   EXPECT_EQ(taken, Outboxes::kBytesOfAllMax / bytes.size());
+  // The others do not take it away from a client that reads.
+  Outbox quick(all, records.emplace_back(RecordOfClient()));
+  for (int i = 0; i < 3; ++i) {
+    const std::string small(Outboxes::kSmallBytesMax, 'x');
+    EXPECT_TRUE(quick.Offer(small));
+    EXPECT_FALSE(quick.Offer(small)) << "the first is not read yet";
+    EXPECT_EQ(quick.Take(), small);
+    quick.OnSent();
+  }
   EXPECT_TRUE(
       std::ranges::none_of(records, [](const auto& record) { return record->killed.load(); }));
 }
