@@ -79,7 +79,7 @@ class DataCheck {
                       TimeText(storage.clock_mark()), ", ", RoleText(storage)));
   }
 
-  // The role of the server that has left the directory.
+  // Returns the role of the server whose directory this is.
   std::string RoleText(const Storage& storage) {
     const std::string& record = storage.history();
     const std::optional<Lineage> history = record.empty() ? Lineage() : ReadLineageValue(record);

@@ -46,8 +46,9 @@ struct DropRule {
   std::atomic<TableGeneration> generation{};
 };
 
-// An empty file in a database that LinkTo has made, until the server that runs on it has a role of
-// its own: what the records say of a role is that of another time. Older servers pass over it.
+// An empty file in a database that LinkTo has made. It stays until the server that runs on the
+// database has a role of its own; until then the role in the records is an outdated one. Older
+// servers pass over it.
 inline constexpr std::string_view kBackupFile = "BACKUP";
 
 struct DatabaseOptions {
@@ -123,7 +124,7 @@ class Database {
   // the last write.
   absl::Status LinkTo(const std::string& directory);
 
-  // Whether LinkTo has made this database, and RemoveBackupFile was not called since.
+  // Returns whether LinkTo has made this database and RemoveBackupFile was not called since.
   [[nodiscard]] bool is_backup() const noexcept { return is_backup_; }
   // Fails with kUnavailable; then the file is still there.
   absl::Status RemoveBackupFile();

@@ -1,4 +1,4 @@
-// The environment of a database: the operating system's, or that of a test, but for one call.
+// The environment of a database: the operating system's, or that of a test, except for one call.
 #pragma once
 
 #include <memory>

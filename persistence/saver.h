@@ -48,8 +48,8 @@ class HistoryRecord {
   [[nodiscard]] virtual std::string Record(bool is_last) = 0;
   // Called when all parts of the save are on disk.
   virtual void EndSave() = 0;
-  // Called after EndSave. Whether the role in the record is this server's own: the directory then
-  // no longer counts as a backup.
+  // Called after EndSave. Returns whether the role in the record is this server's own; then the
+  // directory no longer counts as a backup.
   [[nodiscard]] virtual bool HasOwnRole() const { return false; }
 };
 

@@ -63,7 +63,7 @@ class Storage {
   [[nodiscard]] bool holds_are_stale() const noexcept { return holds_clock_ != clock_mark_; }
   // The record "history", or an empty text.
   [[nodiscard]] const std::string& history() const noexcept { return history_; }
-  // As Database::is_backup: what the record "history" says of a role is that of another time.
+  // As Database::is_backup: if true, the role in the record "history" is outdated.
   [[nodiscard]] bool is_backup() const noexcept { return database_->is_backup(); }
   // As Database::accepted_losses.
   [[nodiscard]] const std::vector<std::string>& accepted_losses() const noexcept {

@@ -25,8 +25,8 @@ bool IsPortNumber(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, absl::ascii_isdigit);
 }
 
-// The address in "[address]", "[address]:port", "a.b.c.d:port", or the text itself; empty for a
-// bracket that is not closed, and for a port that is none.
+// Returns the address in "[address]", "[address]:port" or "a.b.c.d:port", or the text itself; empty
+// if a bracket is not closed, or if the port is invalid.
 std::string_view WithoutPort(std::string_view text) {
   std::string_view port;
   if (text.starts_with('[')) {

@@ -3,8 +3,8 @@
 //     address = ipv4 [":" port] | ipv6 ["%" zone] | "[" ipv6 ["%" zone] "]" [":" port]
 //
 // A user may have a whole IPv6 network, so the first bits of an address count. But some IPv6
-// addresses carry an IPv4 address, which says who the client is; all clients behind a translator
-// would be one by their first bits:
+// addresses carry an IPv4 address, which is the client's: by their first bits, all clients behind a
+// translator would be one client:
 //
 //     ::ffff:0:0/96      mapped, by a socket that takes both          ::ffff:192.0.2.7
 //     ::ffff:0:0:0/96    translated without a table (RFC 7915)        ::ffff:0:192.0.2.7
@@ -24,7 +24,7 @@ inline constexpr int kIpv6BitsMax = 128;
 inline constexpr int kIpv6Bits = 64;  // by default
 
 // Appends the address as inet_ntop prints it, a mapped one as IPv4. Returns false, with nothing
-// appended, for what is no address.
+// appended, if the text is no address.
 [[nodiscard]] bool AppendAddress(std::string_view text, std::string& out);
 
 // Appends the client's network likewise: the IPv4 address that the address is or carries, else the

@@ -130,7 +130,7 @@ class HttpRequestParser {
   [[nodiscard]] std::string_view body() const noexcept { return body_; }
 
   // After kRequest: makes head() and body() last until the next Parse(), wherever `unread` moves.
-  // Cost: a copy of those that point into it.
+  // Cost: a copy of the parts that point into it.
   void Hold();
 
   // The number of bytes at the front of `unread` that are not needed any more.

@@ -11,8 +11,8 @@
 //
 // A "#", and an "@" in the host, are refused. Other bytes are taken as they come: a path is not
 // normalized ("//", "/./" and "%2F" stay), so a route is compared with what was sent;
-// AppendNormalPath is for what users ask of others. The authority form ("host:443", for CONNECT) is
-// no target here.
+// AppendNormalPath is for paths that users ask of other servers. The authority form ("host:443",
+// for CONNECT) is no target here.
 //
 // Pure: the views point into the text that was given. Tests: http_target_test.cc.
 #pragma once
@@ -35,11 +35,11 @@ struct HttpTarget {
 // True if `text` is a host, with or without a port, as the grammar above has it.
 [[nodiscard]] bool IsHost(std::string_view text) noexcept;
 
-// Appends a path as all its spellings have it (RFC 3986, 6.2.2): escapes of letters, digits and
-// -._~ are these bytes, other escapes have capital digits, and "." and ".." are resolved, none of
-// them above the root. Repeated slashes are one, as most servers take them. "%2F" is no slash, a
-// slash at the end stays, and so does a "%" that no two digits follow. "*" is appended as it is.
-// Cost: O(bytes).
+// Appends the normal form of a path, which all its spellings share (RFC 3986, 6.2.2): escapes of
+// letters, digits and -._~ become these bytes, other escapes get capital digits, and "." and ".."
+// are resolved, but never above the root. Repeated slashes become one, as most servers take them.
+// "%2F" is no slash, a slash at the end stays, and so does a "%" without two digits behind it. "*"
+// is appended as it is. Cost: O(bytes).
 void AppendNormalPath(std::string_view path, std::string& out);
 
 // Reads the parameters of a query, in their order. Empty parameters ("a=1&&b=2") are skipped.

@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::string_view kIsoShape = "yyyy-mm-ddThh:nn:ss";
 
-// Takes the part of `text` in the place of `part` in kIsoShape. Requires: as many bytes.
+// Reads the part of `text` that stands where kIsoShape has `part`. Requires: `text` is as long as
+// kIsoShape.
 std::optional<int> IsoPart(std::string_view text, std::string_view part) {
   return ReadDigits(text.substr(kIsoShape.find(part), part.size()));
 }

@@ -21,18 +21,19 @@ struct CivilTime {
   std::chrono::minutes ahead{};
 };
 
-// The instant of a time. Nothing if there is no such date or time of day (second 60 is none), or it
-// is not in [Instant{}, kInstantMax]. Pure.
+// Returns the instant of a time. Returns nothing if the date or the time of day does not exist
+// (there is no second 60), or if the instant is not in [Instant{}, kInstantMax]. Pure.
 [[nodiscard]] std::optional<Instant> InstantOf(const CivilTime& time);
 
-// The number of decimal digits; nothing if one is none. Requires: at most nine bytes.
+// Returns the number that decimal digits spell; nothing if a character is no digit. Requires: at
+// most nine bytes.
 [[nodiscard]] std::optional<int> ReadDigits(std::string_view text);
 
-// The time by which a zone is ahead of UTC: "Z", "+02:00", "+0200" or "+02", up to 14 hours.
+// Reads the time by which a zone is ahead of UTC: "Z", "+02:00", "+0200" or "+02", up to 14 hours.
 [[nodiscard]] std::optional<std::chrono::minutes> ReadOffset(std::string_view text);
 
-// A time as in ISO 8601: a date, T or a blank, the time of day with up to nine digits of a fraction
-// behind a point or a comma, and an offset; without an offset it is UTC.
+// Reads a time as in ISO 8601: a date, T or a blank, the time of day with up to nine digits of a
+// fraction behind a point or a comma, and an offset; without an offset it is UTC.
 [[nodiscard]] std::optional<Instant> ReadIsoTime(std::string_view text);
 
 }  // namespace weir

@@ -25,7 +25,7 @@ absl::Status CannotRead(const std::string& path, int error) {
       absl::StrCat("cannot read ", Quote(path), ": ", std::generic_category().message(error)));
 }
 
-// What a compressed file begins with, the program that has made it and the one that reads it.
+// The first bytes of a compressed file, the program that makes it and the one that reads it.
 struct Compression {
   std::string_view begin;
   std::string_view name;

@@ -31,7 +31,7 @@ class LogReader {
 };
 
 // Common and combined access logs, as nginx and Apache write them. The key is the client's network,
-// as that of a check is (client_address.h), or a name that is no address:
+// as in checks (client_address.h), or a name that is no address:
 //     192.0.2.7 - ann [10/Oct/2026:13:55:36 +0200] "GET / HTTP/1.1" 200 2326 "-" "curl/7.88"
 // Apache's vhost_combined has a host and a port before it ("www.example.net:80 192.0.2.7 - ...").
 [[nodiscard]] std::unique_ptr<LogReader> MakeAccessLogReader(int ipv6_bits = kIpv6Bits);

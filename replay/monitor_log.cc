@@ -35,9 +35,9 @@ constexpr std::size_t kWordsMax = std::numeric_limits<std::size_t>::max();
 // weir's MONITOR cuts a word after this many bytes.
 constexpr std::size_t kMonitorWordBytesMax = 512;
 
-// True for a word that ends as MONITOR ends the words that it cuts: "... (88 more bytes)", for all
-// words from one on "... (3 more arguments)", and for lines that it left out "... (9 more
-// commands)".
+// True for a word that ends as MONITOR marks omissions: "... (88 more bytes)" for a word that it
+// cuts, "... (3 more arguments)" for the words behind one, and "... (9 more commands)" for whole
+// lines.
 bool IsCut(std::string_view word) {
   const std::size_t dots = word.rfind("... (");
   if (dots == std::string_view::npos) return false;

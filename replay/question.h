@@ -4,10 +4,10 @@
 //
 // The words are those of RL.ALLOW (core/words/request_grammar.h), in a line whose words may be
 // quoted (protocol/inline_words.h). {key} in a key stands for the logged key; any other word in
-// braces is an error. A limit that names no
-// cost, in a group that names none, takes the logged one: that of the logged limit in its position,
-// else that of the logged key. A logged request with several keys asks for all of them at once; a
-// key without {key} is asked for once, with the costs of the first.
+// braces is an error. A limit that names no cost, in a group that names none, takes the logged
+// cost: that of the logged limit in its position, else that of the logged key. A logged request
+// with several keys asks for all of them at once; a key without {key} is asked for once, with the
+// costs of the first.
 #pragma once
 
 #include <cstddef>

@@ -35,7 +35,7 @@
 
 namespace weir {
 
-// A span in seconds, rounded up to whole milliseconds: "5 s", "0.025 s".
+// Returns the text of a span in seconds, rounded up to whole milliseconds: "5 s", "0.025 s".
 [[nodiscard]] std::string SecondsOf(Nanos span);
 
 class TimeOrder {

@@ -113,8 +113,9 @@ void Trial::Count(const LoggedRequest& logged, const Request& request, const Ver
 }
 
 // A sliding window knows its age for 2^31 windows (sliding_window.h), of which the shortest is 1
-// ms. However far apart two requests are, what has become full between them is dropped as of a time
-// at which that is known; what is left has windows of days.
+// ms. Before a request that comes long after the last one, buckets that have become full are
+// dropped as of a time at which their age is still known. The buckets that are left have windows of
+// days.
 void Trial::SweepAgeing(Instant now) {
   constexpr Nanos kSweepInterval = (std::int64_t{1} << 29) * kSlidingPeriodMin;
   const Instant last = std::exchange(last_call_, now);

@@ -51,7 +51,7 @@ class LastChanged {
   std::array<std::uint64_t, kPartitionCount> offsets_;
 };
 
-// Those of policies, without their overrides, which belong to partitions.
+// The offsets of policies. Overrides belong to partitions, so they do not count here.
 class PoliciesChanged {
  public:
   // `offset`: of all policies, also of those that are gone.
@@ -64,7 +64,7 @@ class PoliciesChanged {
     offsets_.clear();  // Most of them are gone.
     floor_ = newest_;
   }
-  // The latest change of any.
+  // The latest change of any policy.
   [[nodiscard]] std::uint64_t newest() const noexcept { return newest_; }
   [[nodiscard]] std::uint64_t Of(PolicyId policy) const {
     const auto found = offsets_.find(policy);

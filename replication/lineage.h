@@ -39,7 +39,8 @@ struct Lineage {
   bool is_deposed = false;
   bool had_replicas = false;  // one was in sync with this primary since the term began
   // This server's state may lack what it has acknowledged or answered: it was not stopped cleanly,
-  // or was restored, and neither served nor was in sync since. A clean stop mends nothing.
+  // or was restored, and neither served nor was in sync since. A later clean stop does not change
+  // this.
   bool lacks = false;
   // Of SentinelWatch; none: no hello was heard.
   std::optional<std::uint64_t> sentinel_floor{};

@@ -69,7 +69,7 @@ void TakeOverride(RecordReader& reader, std::vector<OverrideChange>& overrides) 
   change.limits = std::make_shared<const PolicyLimits>(*std::move(limits));
 }
 
-// Bodies of records, which begin with the same head.
+// Makes bodies of records, each with the same head.
 class Cutter {
  public:
   using Take = absl::FunctionRef<void(std::string_view body, bool is_last)>;

@@ -27,8 +27,8 @@
 
 namespace weir {
 
-// The size to tell to the writers for a frame. The largest record fits into it: a key of a
-// request, which has at most 64 KiB, and 64 limits.
+// The size of a body that the writers get for a frame. The largest record fits into it: a key of at
+// most 64 KiB, as requests have, and 64 limits.
 inline constexpr std::size_t kPoliciesBytes = kBodyBytesMax / 2;
 
 // Calls `take` for each body of at most `bytes`, at least once. Only a body of a single record may
@@ -40,8 +40,8 @@ void WritePolicies(const PolicyChanges& changes, std::size_t bytes,
 void WriteOverrides(std::uint16_t partition, const std::vector<OverrideChange>& overrides,
                     std::size_t bytes, absl::FunctionRef<void(std::string_view body)> take);
 
-// Read a body, in its order. Policies have no overrides, and limits no owner yet. Return nothing
-// for bytes that the writers do not write.
+// Read the records of a body, in its order. The policies have no overrides yet, and the limits no
+// owner. Return nothing for bytes that the writers do not write.
 [[nodiscard]] std::optional<PolicyChanges> ReadPolicies(std::string_view body);
 struct OverridesBody {
   std::uint16_t partition = 0;            // below kPartitionCount, and that of each key

@@ -25,9 +25,9 @@ namespace weir {
 
 class Ring {
  public:
-  // An empty ring. `head`: the offset of its first frame; that of a new history is 0, that of a
-  // promoted replica is the offset that it has applied, and the others are the replica's.
-  // Requires: capacity > 0.
+  // Makes an empty ring. `head`: the offset of its first frame. For a new history it is 0; for a
+  // promoted replica it is the offset that the replica has applied, and the other arguments are the
+  // replica's, too. Requires: capacity > 0.
   Ring(std::size_t capacity, std::uint64_t head, const LastChanged& last_changed = LastChanged(),
        PoliciesChanged policies = PoliciesChanged());
 

@@ -4,7 +4,7 @@
 // A sink outlives its links. It keeps the offset of the history up to which it has applied all
 // frames, and the set of partitions that are *open*: those which may lack changes made before that
 // offset, until they are copied. Both decide where the next link begins, so a sync that was cut
-// goes on where it was.
+// continues where it was.
 //
 //     a link begins       Resume or StartOver; AppendNeed
 //     bytes come          Receive; AppendAck
@@ -57,7 +57,7 @@ class SinkTarget {
 
   // Take a part of a copy of a partition: some of its overrides, then a part of a PARTITION. The
   // last part replaces the partition, with its overrides, by the records of all parts: until then
-  // the server keeps what it has acknowledged, should it be promoted. Return that partition, or
+  // the server keeps what it has acknowledged, in case it is promoted. Return that partition, or
   // nothing for a damaged body or one about several. Nothing comes between the parts; if the last
   // one does not come, the others are forgotten, and the partition is copied again.
   virtual std::optional<std::uint16_t> ApplyOverrides(std::string_view body, bool is_first) = 0;
@@ -80,7 +80,7 @@ class SinkTarget {
   virtual void Flush(TableGeneration generation) = 0;
 };
 
-// What a replica says of its disk in its acknowledgements.
+// The state of a replica's disk, for its acknowledgements.
 struct OnDisk {
   bool is_awaited = false;  // it acknowledges what is on its disk; else what is in its memory
   // All of its state as of this offset is on its disk. Nothing: it has saved nothing on this link.
@@ -92,16 +92,16 @@ class Sink {
  public:
   // The state of a replica at its start.
   struct State {
-    // The offset that its table is exact as of, in the history that its FROM will name; for an
-    // empty server 0.
+    // The offset at which its table is exact, in the history that it names in FROM; 0 for an empty
+    // server.
     std::uint64_t applied = 0;
-    // A former primary takes that of its ring. A server that has loaded its table knows only
-    // LastChanged(applied + 1): what was saved may be newer than the offset that was saved. The
-    // same is true of policies.
+    // A former primary takes the LastChanged of its ring. A server that has loaded its table knows
+    // only LastChanged(applied + 1): what was saved may be newer than the offset that was saved.
+    // The same is true of policies.
     LastChanged last_changed;
     std::uint64_t policies_changed = 0;
-    // The offset that its policies are exact as of. Nothing for loaded ones, of which the disk does
-    // not tell whether they are retired: the primary is to list all.
+    // The offset at which its policies are exact. Nothing for loaded policies: the disk does not
+    // tell which of them are retired, so the primary must list all.
     std::optional<std::uint64_t> policies_as_of = applied;
     // The table has been synced since it was empty, or is a former primary's.
     bool complete = false;
@@ -125,7 +125,7 @@ class Sink {
 
   // Append a frame for the primary. A NEED is the first one on each link. `now`: see Frame::time.
   void AppendNeed(Instant now, std::string& out) const;
-  // An ACK echoes the times of frames at once, also where its offset waits for the disk.
+  // An ACK echoes the times of frames immediately, even while its offset waits for the disk.
   void AppendAck(Instant now, const OnDisk& disk, std::string& out) const;
   // Appends a request to become the primary, because Sentinel has chosen this server. The primary
   // answers with a YIELD, or not at all.

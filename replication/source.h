@@ -13,17 +13,17 @@
 //     4. a copy of a partition of the set, with the overrides whose keys are of it
 //     5. SYNCED, once the set is empty.
 // So a new replica, one that was away, one that is too slow and a former primary differ only in
-// where the cursor and the set begin, and memory is bounded by the ring and one partition. What was
-// sent stays sent: of everything only what changes later is sent again. So a sync ends where the
-// link carries more than changes.
+// where the cursor and the set begin, and memory is bounded by the ring and one partition. Nothing
+// is sent twice unless it changes in between. So a sync ends on every link that carries more than
+// the changes.
 //
 // Why it is right: a copy, of a partition or the list of policies, holds every change made before
 // it, and every later change is in a frame that has yet to come, since the ring takes the changes
 // that are not taken yet. A frame made before the copy but sent after it may put an older value
 // back for a moment; but then the value that the copy had was not taken yet either, and its frame
 // follows. So as of every offset that the replica applies after the copy, each value is the one as
-// of that offset or a later one, whether or not values grow: what SYNCED says, which follows all
-// copies.
+// of that offset or a later one, whether or not values grow. SYNCED, which follows all copies, says
+// this.
 //
 // Not thread-safe. Next reads the ring, so its caller holds the ring's mutex; it makes no copy, so
 // that mutex need not be held while a partition is locked. The loop of a sender:

@@ -55,7 +55,7 @@ constexpr std::chrono::minutes kClockLagLoggedMin{1};
 
 // Returns the options with the real numbers of threads and clients, and without the password.
 Options EffectiveOptions(Options options) {
-  options.requirepass = {};  // Services wipes the other one where it is not needed.
+  options.requirepass = {};  // Services wipes the other password if it is not needed.
   if (options.threads == 0) {
     options.threads = std::clamp(std::thread::hardware_concurrency(), 1U, kDefaultThreadsMax);
   }

@@ -63,7 +63,7 @@ std::string ServiceReporter::StatusText(HostInstant now) {
   const std::size_t buckets = services_.limiter.size().buckets;
   if (phase_ == Phase::kLoading) return absl::StrCat("Loading the state: ", buckets, " buckets");
   const std::uint64_t decisions = DecisionsOf(services_);
-  // The clock may stand still; then the count waits for the next report. It goes back when the
+  // If the clock has not advanced, the count waits for the next report. It goes back when the
   // server begins to follow a primary.
   std::uint64_t rate = 0;
   if (now != reported_at_) {

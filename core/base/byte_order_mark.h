@@ -1,5 +1,5 @@
-// The byte order mark that some editors put at the front of a file in UTF-8. Whatever reads a text
-// file of a user skips it here.
+// The byte order mark that some editors put at the front of a file in UTF-8. All readers of users'
+// text files skip it here.
 #pragma once
 
 #include <string_view>

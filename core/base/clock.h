@@ -1,20 +1,20 @@
 // The only source of time: code asks a Clock, never the system. It has two hands:
 //
-//     clock.Now()        the time of decisions, and of what is kept of them: buckets, holds, marks
+//     clock.Now()        the time of decisions and of their records: buckets, holds, marks
 //     clock.HostNow()    the time of this host, for its own durations and deadlines
 //
 // The time of decisions belongs to the history of the buckets. A server that begins to follow a
-// primary goes on with that primary's time, so this hand may jump, in both directions
-// (server/os/lineage_clock.h). The time of the host never goes back. A duration or a deadline of
-// this host is therefore one of HostNow(), or of the Stopwatch().
+// primary continues with the primary's time, so Now() may jump in both directions
+// (server/os/lineage_clock.h). The time of the host never goes back. So durations and deadlines of
+// this host use HostNow() or Stopwatch().
 #pragma once
 
 #include "core/base/instant.h"
 
 namespace weir {
 
-// Tells the time. Thread-safe. Both hands are Unix time in [Instant{}, kInstantMax]. The server's
-// are SystemClock (server/os/system_clock.h), and LineageClock over it; the tests' is FakeClock
+// Tells the time. Thread-safe. Both hands are Unix time in [Instant{}, kInstantMax]. The server
+// uses SystemClock (server/os/system_clock.h) with a LineageClock over it; tests use FakeClock
 // (tests/support/fake_clock.h).
 class Clock {
  public:
@@ -26,7 +26,7 @@ class Clock {
     Instant now;
     HostInstant host_now;
   };
-  // For the cost of Now(). By default the hands show the same time.
+  // Returns both hands. Cost: that of Now(). By default both show the same time.
   [[nodiscard]] virtual Reading Read() const {
     const Instant now = Now();
     return {now, HostInstant{now.time_since_epoch()}};

@@ -3,8 +3,8 @@
 // An Instant is a point, Nanos a span; only the sums that mean something compile. Nothing in core/
 // reads a clock: `now` is an argument, read once per request by a caller that has a Clock.
 //
-// A HostInstant is a point on the time line of this host, for its durations and deadlines: the time
-// of decisions may jump there (core/base/clock.h). The two do not compare.
+// A HostInstant is a point on the time line of this host. Durations and deadlines of the host use
+// it, because the time of decisions may jump (core/base/clock.h). The two types do not compare.
 #pragma once
 
 #include <chrono>

@@ -9,11 +9,11 @@
 //         load each admission would cross. The tokens of sliding windows and of held limits come
 //         back all the time, too, so a percentage of one is reported at most once an interval.
 //
-// `limit` is a text as RL.STATS shows it, up to its first blank: a label is left out, which a
-// policy gives to one of its limits ("@free#1 daily"). The key comes last, cut to kTopKeyBytesMax,
-// as in RL.TOP, and may have any byte. Denials of shadow limits are none. A host asks for events
-// only if a client may hear them. Not thread-safe. Cost: for each limit that denies or crosses one
-// hash, and for an event a string.
+// `limit` is the text that RL.STATS shows, up to its first blank. So it lacks the label that a
+// policy may give to a limit ("@free#1 daily"). The key comes last, cut to kTopKeyBytesMax, as in
+// RL.TOP, and may have any byte. A denial by a shadow limit is no event. A host asks for events
+// only if a client may hear them. Not thread-safe. Cost: a hash for each limit that denies or
+// crosses, and a string for each event.
 #pragma once
 
 #include <array>
@@ -43,7 +43,7 @@ struct DecisionEvent {
   EventKind kind;
   std::string message;
 
-  // Of its channel in kEventChannels.
+  // Returns the index of its channel in kEventChannels.
   [[nodiscard]] std::size_t index() const noexcept { return static_cast<std::size_t>(kind); }
   [[nodiscard]] std::string_view channel() const { return kEventChannels[index()]; }
 };

@@ -59,7 +59,7 @@ concept DecidesRequests = requires(Limiter limiter, const Request& request, Inst
   { limiter.Reserve(request, Nanos{}, now) } -> std::convertible_to<absl::StatusOr<Admission>>;
   { limiter.Reset(key, limits, now) } -> std::convertible_to<absl::StatusOr<std::size_t>>;
   { limiter.Inspect(key, now) } -> std::convertible_to<absl::StatusOr<std::vector<LiveBucket>>>;
-  // Cuts what the key's buckets owe (policy_trim.h). Returns the number of those that were cut.
+  // Cuts what the key's buckets owe (policy_trim.h). Returns the number of cut buckets.
   { limiter.Trim(key, PolicyLimits(), PolicyLimits(), now) } -> std::same_as<std::size_t>;
 };
 
@@ -191,7 +191,7 @@ class LimitHandlers {
     return request;
   }
 
-  // The holds of one key that are due are few enough.
+  // One key needs no settling ahead: the number of its due holds is bounded.
   static absl::Status SettleAhead(Host& host, std::span<const KeyHash> keys, Instant at) {
     return keys.size() == 1 ? absl::OkStatus() : host.SettleAhead(keys, at);
   }

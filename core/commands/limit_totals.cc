@@ -19,7 +19,8 @@ struct Sum {
 };
 using Sums = absl::flat_hash_map<std::string, Sum>;
 
-// A name among others: given ones come first, and those of a kind in the order of their numbers.
+// A name in the order in which names get rows: given names come first, and names of one kind are
+// sorted by `number`.
 struct Ranked {
   bool is_spelled_out;
   std::uint64_t number;
@@ -43,7 +44,7 @@ Sums SumsOf(LimitTotals::Counters counters) {
   return sums;
 }
 
-// Returns the places with those of names that get a row now.
+// Returns the places, with those of the names that get a row now.
 std::shared_ptr<const LimitPlaces> GiveRows(const Sums& sums,
                                             std::shared_ptr<const LimitPlaces> places) {
   std::vector<Ranked> without;

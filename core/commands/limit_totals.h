@@ -21,15 +21,16 @@ class RequestCounters;
 
 // Gives rows to at most kCountedLimitsMax names; all others are counted together under
 // kOtherLimits. Each reading gives the free rows to the names that have none: to given names before
-// those that are spelled out, then to those that were used first. A name keeps its row, also over a
-// reset, so that no count moves to kOtherLimits, or back, because other names have come.
+// those that are spelled out, then to those that were used first. A name keeps its row even after a
+// reset, so that new names never move a count to kOtherLimits or back.
 //
-// Thread-safe. The threads' counters of requests go on after a reset, because INFO shows them, too.
+// Thread-safe. The threads' counters of requests continue after a reset, because INFO shows them,
+// too.
 class LimitTotals {
  public:
   using Numbers = LimitCounters::Totals;
-  // By the limits' names, without those that are all 0: given names first, each kind in the order
-  // in which its rows were given; kOtherLimits is the last.
+  // Rows by the limits' names, without rows that are all 0. Given names come first; within each
+  // kind, rows are in the order in which they were given. kOtherLimits is the last.
   using Rows = std::vector<std::pair<std::string, Numbers>>;
   using Counters = std::span<RequestCounters* const>;
 

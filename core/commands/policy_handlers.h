@@ -1,4 +1,4 @@
-// The handlers of RL.POLICY, for both hosts as those of limit_handlers.h.
+// The handlers of RL.POLICY. Both hosts use them, as they use the handlers of limit_handlers.h.
 #pragma once
 
 #include <cstddef>

@@ -57,7 +57,7 @@ std::int64_t SecondsToEarn(const Emission& emission, std::int64_t tokens) noexce
   return static_cast<std::int64_t>((parts + parts_per_second - 1) / parts_per_second);
 }
 
-// floor(tokens * E) in ns. Requires: 0 <= tokens <= burst.
+// Returns floor(tokens * E) in ns. Requires: 0 <= tokens <= burst.
 std::int64_t FloorNanos(const Emission& emission, std::int64_t tokens) noexcept {
   const Wide parts =
       Wide{static_cast<std::uint64_t>(tokens)} * static_cast<std::uint64_t>(emission.period);
@@ -103,7 +103,7 @@ Available AvailableOf(const Limit& limit, const Decision& decision, std::int64_t
     available.within_s =
         std::max<std::int64_t>(1, SecondsToEarn(limit.emission(), available.tokens));
   } else if (const std::int64_t left = limit.capacity_tokens() - keep - 1; left >= 0) {
-    // The bucket is full when the next token has come, and those that then are left to come.
+    // The bucket is full once the next token and then `left` more tokens have come.
     const Nanos next = decision.reset_after - Nanos{FloorNanos(limit.emission(), left)};
     available.within_s = std::max<std::int64_t>(1, CeilSeconds(std::max(next, Nanos{0})));
   }

@@ -8,8 +8,8 @@
 // token bucket has no window, so its window is the time in which its burst comes back, and `t` is
 // the time in which the available tokens come back: a client that spreads `r` requests over `t`
 // seconds is never faster than the limit. If no token is available, `t` is the time after which the
-// same request would pass, whether this one was denied or took the last. (After an admission this
-// does not count a ban, which only a request before that time begins.)
+// same request would pass, whether this one was denied or took the last token. (After an admission
+// `t` includes no ban, because only a request before that time would begin one.)
 //
 // Two laws, which rate_limit_numbers_test.cc checks: of a limit that denied, `t` is at most the
 // Retry-After of the whole verdict; of a token bucket that admitted, r / t is at most its rate.
@@ -51,9 +51,9 @@ struct Available {
   friend bool operator==(const Available&, const Available&) = default;
 };
 
-// `retry_after`: until this limit would admit the same request; 0 if it would now: it was a look,
-// or costs nothing. Then `t` is the time of the next token. Requires: the limit's decision;
-// retry_after > 0 if it has denied.
+// `retry_after`: the time until this limit would admit the same request; 0 if the limit would admit
+// it now, because it was a look or costs nothing. Then `t` is the time of the next token. Requires:
+// the limit's decision; retry_after > 0 if it has denied.
 [[nodiscard]] Available AvailableOf(const Limit& limit, const Decision& decision, std::int64_t keep,
                                     Nanos retry_after) noexcept;
 

@@ -113,7 +113,8 @@ void WriteLiveHolds(Reply& reply, std::span<const LiveHold> holds, const Policie
   }
 }
 
-// RL.STATS: the name and the numbers of all requests, then of each limit, by name.
+// Writes the reply of RL.STATS: the name and the numbers of all requests, then of each limit, by
+// name.
 template <typename Reply>
 void WriteStats(Reply& reply, const LimitTotals::Numbers& total, LimitTotals::Rows rows) {
   constexpr std::string_view kTotal = "(total)";  // not a label: labels have no brackets

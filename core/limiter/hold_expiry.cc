@@ -1,5 +1,5 @@
-// The keeper's settlements of holds that have expired: all of a key's at once, so that each bucket
-// is read and written once.
+// Settles expired holds for the keeper. All expired holds of a key are settled together, so that
+// each bucket is read and written once.
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -19,8 +19,8 @@ namespace {
 
 // The settlement of a part takes as long as this many visits.
 constexpr std::size_t kVisitsPerSettled = 4;
-// The expired holds of other keys that a request ends, and as many marks. As it opens one hold for
-// a key at most, a store has no more of them for long.
+// A request ends at most this many expired holds of other keys, and forgets as many marks. It opens
+// at most one hold for a key, so expired holds do not pile up in a store.
 constexpr std::size_t kDueOfOthers = 1;
 
 }  // namespace
@@ -33,22 +33,22 @@ class HoldKeeper::Expiring {
   void Settle(Holds due);
   // Stores the buckets that have changed. Requires: the holds are still there.
   void StoreBuckets();
-  // Stores the sums, if the key has more than these holds: its last one takes them along. To be
-  // called before StoreBuckets, because an eviction counts in them.
+  // Stores the sums if the key has other open holds, too; otherwise the sums end with its last
+  // hold. Call it before StoreBuckets, because an eviction changes the sums.
   void StoreSums(std::size_t holds);
 
  private:
-  // A bucket of the key, as the holds before have left it.
+  // A bucket of the key, as the earlier holds have left it.
   struct DueBucket {
     LimitId id{};
-    std::optional<Limit> limit;  // by whose numbers it is settled; nothing: by those of each hold
+    std::optional<Limit> limit;  // its numbers settle; nothing: those of each hold do
     bool is_held = false;
     bool is_stored = false;
     Bucket before;
     Bucket bucket;
     SettlementSums sums;
     std::uint64_t returned = 0;  // tokens of a held limit
-    Instant last;                // when a hold has settled it
+    Instant last;                // the time of the last settlement
   };
   void Settle(const Hold& hold);
   [[nodiscard]] DueBucket& BucketOf(std::size_t part, LimitId id);
@@ -56,7 +56,7 @@ class HoldKeeper::Expiring {
   const HoldKeeper& keeper_;
   const StoredKey key_;
   absl::flat_hash_map<LimitId, std::unique_ptr<DueBucket>> buckets_;
-  // The last one of each place in a hold: most holds of a key have the same limits.
+  // The last bucket used for each part number: most holds of a key have the same limits.
   absl::InlinedVector<DueBucket*, 4> of_part_;
 };
 

@@ -17,12 +17,13 @@ namespace {
 
 static_assert(kHoldPartsMax == kChecksMax);
 
-// The times of these in visits: of a hold that Inspect returns, of each of its limits (at most also
-// that of a limit that is settled or forgotten), and of the removal of a hold.
+// Times in visits: for a hold that Inspect returns, for each of its limits (a limit that is settled
+// or forgotten takes at most as long), and for the removal of a hold.
 constexpr std::size_t kVisitsPerHold = 8;
 constexpr std::size_t kVisitsPerPart = 16;
 constexpr std::size_t kVisitsPerRemoved = 8;
-// The expired holds that a request ends in each of its stores if there are too many for its own.
+// The number of expired holds that a request ends in each of its stores if there is no room for its
+// own holds.
 constexpr std::size_t kDueForRoom = 64;
 
 }  // namespace
@@ -82,7 +83,7 @@ void HoldKeeper::CountHeldAgain(HoldStore& store, const SlotKey& slot, Instant n
   if (counted != *stored) store.StoreBucket(slot, registry_.Get(slot.limit), counted, now);
 }
 
-// The same for all held limits of a hold, which may be a mark by now.
+// Does the same for all held limits of a hold, which may have become a mark.
 void HoldKeeper::CountHeldAgain(HoldStore& store, const Hold& hold, Instant now) const {
   for (const HoldPart& part : hold.parts()) {
     if (part.held_tokens() > 0) CountHeldAgain(store, SlotKey{hold.key(), part.limit}, now);
@@ -107,8 +108,8 @@ std::optional<Limit> HoldKeeper::PresentNumbers(const Limit& interned) const {
   return present_(interned);
 }
 
-// The limit by which a part is settled where the key itself has no numbers for it: the policy's own
-// or, without such, those of the estimate.
+// Returns the limit by which a part is settled if the key itself has no numbers for it: the
+// policy's own limit or, if there is none, a limit with the numbers of the estimate.
 Limit HoldKeeper::LimitToSettle(const Hold& hold, std::size_t part) const {
   const Limit& interned = registry_.Get(hold.parts()[part].limit);
   if (const std::optional<Limit> present = PresentNumbers(interned)) return *present;
@@ -121,8 +122,8 @@ void HoldKeeper::CountExpired(const HoldTable& holds, Instant now) noexcept {
   });
 }
 
-// Deletes holds that were taken out of their table, and counts them no longer. Most have the same
-// limits and the same user, which are counted together.
+// Deletes holds that were taken out of their table, and no longer counts them. Neighbors with the
+// same limits and the same user, as most have, are counted together.
 void HoldKeeper::Discard(Holds holds, bool open) {
   struct Run {
     LimitId limit{};
@@ -357,7 +358,7 @@ void HoldKeeper::Apply(HoldTable& holds, std::uint64_t key, std::string_view id,
 
 namespace {
 
-// The holds of a set for which is_gone(hold) is true, in the order of their keys.
+// Returns the holds of a set for which is_gone(hold) is true, in the order of their keys.
 template <typename IsGone>
 std::vector<Hold*> HoldsOf(const HoldSet& set, IsGone is_gone) {
   std::vector<Hold*> holds;
@@ -367,7 +368,7 @@ std::vector<Hold*> HoldsOf(const HoldSet& set, IsGone is_gone) {
   return holds;
 }
 
-// Calls visit(std::span<Hold* const>) with those of each key.
+// Calls visit(std::span<Hold* const>) with the holds of each key.
 template <typename Visit>
 void ForEachKey(std::span<Hold* const> holds, Visit visit) {
   while (!holds.empty()) {

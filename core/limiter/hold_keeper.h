@@ -65,21 +65,23 @@ class HoldKeeper {
 
   // --- Expiry ---
 
-  // Cancels the holds that have expired, of each key in the order of their expiries and each as of
-  // its own, and forgets old marks. Returns the last of these expiries; nothing if no hold was due.
+  // Cancels expired holds, each as of its own expiry and those of one key in the order of their
+  // expiries, and forgets old marks. Returns the latest of these expiries; nothing if no hold was
+  // due.
   //
-  // In a whole store: at most `most` holds, and as many marks. For a key: all of its holds, and one
-  // hold and one mark of its store besides, so that these do not pile up. Cost: about 150 ns for
+  // In a whole store: at most `most` holds, and as many marks. For a key: all of its due holds, and
+  // one other hold and one mark of its store, so that these do not pile up. Cost: about 150 ns for
   // each limit of a hold that is due (kKeyHoldsMax bounds them); others are not visited.
   std::optional<Instant> SettleDue(HoldStore& store, Instant now,
                                    std::size_t most = std::numeric_limits<std::size_t>::max());
   std::optional<Instant> SettleDue(const StoredKey& key, Instant now);
-  // Stores the buckets as SettleDue would leave them, and settles nothing: for a look. `key.store`
-  // has a copy of the key's buckets, and its holds, which stay as they are.
+  // Stores the buckets as SettleDue would leave them, but settles no hold. Serves looks:
+  // `key.store` has a copy of the key's buckets, and the key's holds, which do not change.
   void SettleInCopy(const StoredKey& key, Instant now) const;
-  // The limits (Hold::weight) of the key's holds that are due, but not many more than `most`.
+  // Returns the number of limits (Hold::weight) of the key's due holds, but not many more than
+  // `most`.
   [[nodiscard]] static std::size_t CountDue(const StoredKey& key, Instant now, std::size_t most);
-  // The visits of the key's holds that a call takes.
+  // Returns how many visits of the key's holds a call takes.
   [[nodiscard]] static std::size_t CountVisits(const StoredKey& key, Instant now, KeyWork work);
 
   // --- Buckets beside open holds ---
@@ -110,8 +112,8 @@ class HoldKeeper {
   void CountTrimmed(HoldStore& store, const SlotKey& bucket, const Limit& limit, Bucket before,
                     Bucket after, Instant now) const;
   [[nodiscard]] Nanos max_wait() const noexcept { return max_wait_; }
-  // The bucket of a held limit: the sum of the key's open holds, until the last of them ends. Cost:
-  // HoldTable::HeldOf.
+  // Returns the bucket of a held limit: the tokens of the key's open holds, until the last of these
+  // ends. Cost: HoldTable::HeldOf.
   [[nodiscard]] static Bucket CountHeld(HoldStore& store, const SlotKey& bucket);
 
   // --- Reserving, as Limiter::DecideAndHold says ---
@@ -133,9 +135,9 @@ class HoldKeeper {
   // the expiry of the hold. Returns how many times it is granted.
   [[nodiscard]] static std::int64_t Decide(Plan<kManyChecks>& plan, std::span<const Check> checks,
                                            const HoldRequest& request, Instant now);
-  // Counts one more open hold of `parts` limits at most for each key, or fails with TooManyHolds,
-  // after it has settled expired holds of other keys in the stores. What was counted must be
-  // opened, or counts().Remove()d.
+  // Counts one more open hold of at most `parts` limits for each key. If there is no room, settles
+  // expired holds of other keys in the stores; if that does not suffice, fails with TooManyHolds.
+  // The caller must open the holds, or undo the count by counts().Remove().
   [[nodiscard]] absl::Status CountNew(std::span<const StoredKey> keys, std::size_t parts,
                                       Introducer user, Instant now);
   // Opens the hold of one key of an admitted request, whose buckets are stored. `id_of`: the id of
@@ -156,8 +158,8 @@ class HoldKeeper {
 
   // --- Looking, loading and forgetting ---
 
-  // The first `most` of the key's open holds and, after them, marks, by their ids; but no more than
-  // have kInspectedPartsMax limits together.
+  // Returns the first `most` of the key's open holds and, after them, marks, sorted by id; but no
+  // more than have kInspectedPartsMax limits together.
   [[nodiscard]] std::vector<LiveHold> Inspect(
       const StoredKey& key, Instant now, std::size_t most,
       absl::FunctionRef<std::optional<Limit>(const Limit&)> present) const;
@@ -173,7 +175,8 @@ class HoldKeeper {
   // Removes all holds and marks, and changes no bucket.
   void ForgetAll(HoldTable& holds);
   // Drop holds and marks for which is_gone(hold) is true, of a key or of a whole store. Nothing is
-  // settled, except that held limits get their tokens back. Cost: those of the key or the store.
+  // settled, except that held limits get their tokens back. Cost: a visit of each hold and mark of
+  // the key or the store.
   void ForgetIf(const StoredKey& key, absl::FunctionRef<bool(const Hold&)> is_gone);
   void ForgetIf(HoldStore& store, absl::FunctionRef<bool(const Hold&)> is_gone);
   // Counts the open holds of a table that have expired, when its key is deleted for that reason.

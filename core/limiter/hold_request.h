@@ -23,16 +23,16 @@ namespace weir {
 
 // A settled hold is remembered until it would have expired, but no longer than this.
 inline constexpr Nanos kHoldMarkMax = std::chrono::seconds{60};
-inline constexpr std::size_t kHoldsMax = 1'000'000;  // open ones, by default
-// Open ones of one key, where each counts as often as it has limits. So a request that settles all
-// of them takes about 10 ms.
+inline constexpr std::size_t kHoldsMax = 1'000'000;  // open holds, by default
+// The open holds of one key, where a hold counts once for each of its limits. A request that
+// settles all of them takes about 10 ms.
 inline constexpr std::size_t kKeyHoldsMax = 64 * 1024;
-// The same for the marks of a store: of a key in the module, of a partition in the server.
+// The same for the marks of a store, which is a key in the module and a partition in the server.
 inline constexpr std::size_t kStoreMarksMax = 64 * 1024;
-// The limits of holds that RL.INSPECT shows.
+// RL.INSPECT shows at most this many limits of holds.
 inline constexpr std::size_t kInspectedPartsMax = 4096;
 
-// What a call about a key does with its holds.
+// The work of a call on the holds of its key.
 enum class KeyWork : std::uint8_t { kLook, kShowHolds, kForget };
 
 // The error of a request about several keys that would settle too many holds at once.

@@ -152,9 +152,9 @@ bool HoldKeeper::HasRoom(const SettledHold& settled, Instant now) {
   return added == 0 || settled.store->HasRoomFor(key, added, now);
 }
 
-// Forgets the mark of the store that expires first if there are enough marks, but none of the
+// If there are enough marks, forgets the store's mark that expires first, unless it is one of the
 // request's own, whose numbers are answered. Returns false if there is no room for the hold's mark:
-// the user has enough, and the first one is another user's.
+// the user has enough marks, and the first mark is another user's.
 bool HoldKeeper::MakeRoomForMark(const SettledHold& settled, std::span<const SettledHold> own) {
   HoldTable& holds = *settled.store->holds();
   const Introducer user = settled.hold->terms().user;

@@ -129,7 +129,7 @@ class Limiter {
   // that is left.
   [[nodiscard]] Verdict Withdraw(const Reservation& reservation, Instant now);
   // Gives back the tokens of buckets that are still as the reservation left them, all at one
-  // instant. Of several reservations the one with the greatest number goes first.
+  // instant. Several reservations are given back from the greatest number to the smallest.
   void GiveBack(const Reservation& reservation);
 
   // --- Holds (limiter_holds.cc) ---
@@ -161,10 +161,10 @@ class Limiter {
   [[nodiscard]] std::vector<LiveHold> InspectHolds(std::string_view key, Instant now,
                                                    PresentLimit present = AsItWasInterned);
 
-  // Open holds, one for each key; and the memory of open and settled ones.
+  // The number of open holds, one for each key; and the memory of open and settled holds.
   [[nodiscard]] std::size_t open_holds() const noexcept { return keeper_.counts().open(); }
   [[nodiscard]] std::size_t hold_bytes() const noexcept { return keeper_.counts().bytes(); }
-  // So far; cancelled ones count as settled, too.
+  // The numbers of holds so far; a cancelled hold counts as settled, too.
   [[nodiscard]] std::uint64_t expired_holds() const noexcept { return keeper_.expired(); }
   [[nodiscard]] std::uint64_t settled_holds() const noexcept { return keeper_.settled(); }
   [[nodiscard]] std::uint64_t cancelled_holds() const noexcept { return keeper_.cancelled(); }
@@ -174,12 +174,13 @@ class Limiter {
   [[nodiscard]] static std::uint64_t SlotsVisited() noexcept {
     return slots_visited_ + HoldKeeper::Visits();
   }
-  // The holds that this thread has found expired so far: answers may depend on that.
+  // The number of holds that this thread has found expired so far; answers may depend on it.
   [[nodiscard]] static std::uint64_t HoldsFoundExpired() noexcept {
     return HoldKeeper::FoundExpired();
   }
-  // The visits of a call about this key: the slots to find its buckets (those of its partition, or
-  // one for each limit in use, if that is less), and holds: those due, and those that it is about.
+  // Returns the number of visits that a call about this key takes: of slots to find its buckets
+  // (those of its partition, or one for each limit in use, if that is less), of due holds, and of
+  // the holds that the call is about.
   [[nodiscard]] std::size_t CountVisits(std::string_view key, Instant now,
                                         KeyWork work = KeyWork::kLook);
 
@@ -221,8 +222,8 @@ class Limiter {
     TableIsolation hold_;
   };
 
-  // Settles what is due of several keys, one after the other, before a call about all of them.
-  // Fails with TooManyDue if that is more than a key may have, and has settled some then.
+  // Settles the due holds of several keys, one key after the other, before a call about all of
+  // them. Fails with TooManyDue, after settling some, if there are more than one key may have.
   [[nodiscard]] absl::Status SettleAhead(std::span<const KeyHash> keys, Instant now);
 
   // Settle the holds that have expired, of these keys or of all; none where clients give the time,
@@ -234,8 +235,8 @@ class Limiter {
   // Forgets everything. Stops the world meanwhile, as an Isolation of all keys does, for less than
   // a millisecond however much there is: the memory is kept for FreeDiscarded().
   void Clear();
-  // Frees a partition of what Clear() has forgotten, without a lock. Returns false if nothing is
-  // left; until then limits keep their ids. Cost: 10 ns a bucket, some 500 ns a hold.
+  // Frees one partition of the content that Clear() has forgotten, without a lock. Returns false if
+  // nothing is left; until then limits keep their ids. Cost: 10 ns a bucket, some 500 ns a hold.
   bool FreeDiscarded();
 
   // Forgets all buckets of these policies, one partition after the other: a scan of the table.
@@ -245,8 +246,8 @@ class Limiter {
     bool has_due = false;  // open holds have expired that are not settled yet
   };
   // Drops the full buckets among `visits_max` slots of one partition, from the `first`th on, and
-  // settles expired holds: one is at most kSlotsPerSettled visits. At the end of the partition,
-  // gives memory back and brings the partition below a lowered bound.
+  // settles expired holds: each counts as at most kSlotsPerSettled visits. At the end of the
+  // partition, gives memory back and brings the partition below a lowered bound.
   static constexpr std::size_t kSlotsPerSettled = 512;
   Swept SweepSome(std::size_t partition, Instant now, std::size_t first, std::size_t visits_max);
   // Settles at most `most` holds that have expired. Returns whether some are left.
@@ -259,9 +260,9 @@ class Limiter {
   // Keeps the table within `bytes`, at least TableBound::kBytesMin; 0: no bound. A new bucket
   // without room evicts others from its partition: the full ones and, if that is not enough, those
   // with the smallest used share (rule.h), among equals those that are full sooner. (An eviction
-  // frees a 32nd of the partition, so that one scan, about 4 ns a bucket, serves many inserts.)
-  // The next lap of sweeps brings the table below a lowered bound. Holds may have a quarter of
-  // `bytes`; what they use is no room for buckets, from the next FitTable on. Thread-safe.
+  // frees a 32nd of the partition, so that one scan, about 4 ns a bucket, serves many inserts.) The
+  // next lap of sweeps brings the table below a lowered bound. Holds may have a quarter of `bytes`;
+  // from the next FitTable on, the memory that they use is not available for buckets. Thread-safe.
   void set_memory_max(std::size_t bytes) noexcept;
   void FitTable() noexcept;
   // The buckets dropped for the bound: those that were not full, and full ones.
@@ -278,7 +279,8 @@ class Limiter {
 
   // Takes back at most `ids_max` ids of limits that no bucket carries any more. Returns how many.
   // Stops the world for up to 50 us and 0.1 us an id, so it does nothing if fewer than `ids_min`
-  // are idle. Each call goes on where the last one stopped: calls in a row visit each limit twice.
+  // are idle. Each call continues where the last one stopped: calls in a row visit each limit
+  // twice.
   std::size_t ReclaimLimits(std::size_t ids_min, std::size_t ids_max);
 
   // --- Taking changes (limiter_saving.cc); requires: notes_changes() ---

@@ -55,7 +55,7 @@ bool Limiter::PolicyTrim::Refresh() {
   return !is_outdated_;
 }
 
-// Adds those of now; the watcher knows which ones change later.
+// Adds the present overrides; the watcher collects later changes.
 void Limiter::PolicyTrim::AddOverrides() {
   std::vector<Overrides::Entry> some = policy_->overrides->Some(last_override_);
   for (auto& [key, limits] : some) {

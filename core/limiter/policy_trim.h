@@ -57,8 +57,8 @@ inline constexpr std::string_view kOutdatedTrim =
 // due. Cost: a rule's decision for each bucket.
 class Trimmer {
  public:
-  // `before` and `limits`: those of one policy for one key, before and after a change. All must
-  // outlive the trimmer.
+  // `before` and `limits`: the limits of one policy for one key, before and after a change. All
+  // must outlive the trimmer.
   Trimmer(const HoldKeeper& keeper, const PolicyLimits& before, const PolicyLimits& limits)
       : keeper_(keeper), before_(before), limits_(limits) {}
 
@@ -87,7 +87,8 @@ class Trimmer {
 class Limiter::PolicyTrim {
  public:
   // `before`: the policy's limits before the change. The limiter and the policies must outlive the
-  // object. Requires: a change of the policy isolates all keys, and one of an override its key.
+  // object. Requires: a change of the policy isolates all keys, and a change of an override
+  // isolates its key.
   PolicyTrim(Limiter& limiter, const Policies& policies, PolicyLimits before,
              std::shared_ptr<const Policy> policy)
       : limiter_(limiter),
@@ -109,7 +110,7 @@ class Limiter::PolicyTrim {
   }
 
   // Cuts the buckets of one key, whose limits under some policy were `before` and are `limits`.
-  // Returns the number of those that were cut. Cost: a look-up for each limit.
+  // Returns the number of cut buckets. Cost: a look-up for each limit.
   static std::size_t TrimKey(Limiter& limiter, std::string_view key, const PolicyLimits& before,
                              const PolicyLimits& limits, Instant now);
 
@@ -131,7 +132,7 @@ class Limiter::PolicyTrim {
   const PolicyLimits before_;
   std::shared_ptr<const Policy> policy_;
   std::unique_ptr<Overrides::Watcher> watcher_;  // of the policy's overrides
-  // By the keys' partitions and hashes.
+  // The overrides by the partitions and hashes of their keys.
   absl::flat_hash_map<std::pair<std::uint16_t, std::uint64_t>, std::shared_ptr<const PolicyLimits>>
       overrides_;
   std::optional<std::string> last_override_;  // the key of the last one that was added

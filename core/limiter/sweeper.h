@@ -4,8 +4,8 @@
 // A full bucket is the same as an absent one, so dropping it changes no reply. Each step sweeps one
 // partition under its lock: a scan (10 us for the 2,400 slots of a table of ten million) that stops
 // after kVisitsPerHold slots and takes the lock again, so that no request waits longer than about
-// 100 us. Of many holds that have expired at once, each lap settles some thousand in each
-// partition, a few under one lock. Nothing here sleeps: the caller paces the steps by LapTime().
+// 100 us. If many holds expire at once, each lap settles some thousands of them in each partition,
+// a few under one lock. Nothing here sleeps: the caller paces the steps by LapTime().
 //
 // Not thread-safe: one thread drives it. The counts may be read from any thread.
 #pragma once
@@ -22,7 +22,8 @@ namespace weir {
 class Sweeper {
  public:
   static constexpr std::size_t kVisitsPerHold = 8192;
-  // Holds that are settled under one lock; and how often, until the next lap, where more are due.
+  // The number of holds that are settled under one lock; and how often this repeats in one lap if
+  // more are due.
   static constexpr std::size_t kDueAtOnce = 16;
   static constexpr std::size_t kMoreDue = 256;
   // Ids are taken back when kIdleLimitsMin are idle, kReclaimsPerStop at a time: the world stops
@@ -40,8 +41,8 @@ class Sweeper {
   // too.
   bool Step(Instant now);
 
-  // Frees a part of what the limiter has discarded as a whole (Limiter::Clear), if anything.
-  // Returns false if nothing is left.
+  // Frees a part of the content that Limiter::Clear has discarded. Returns false if nothing is
+  // left.
   bool FreeDiscarded() { return limiter_.FreeDiscarded(); }
 
   // True if the last lap has left holds that had expired: their memory is free soon.

@@ -1,4 +1,4 @@
-// The buckets of a key as WATCH found them, for a later look whether they have changed.
+// The buckets of a key as WATCH found them. A later look compares them with the present ones.
 #pragma once
 
 #include <cstddef>

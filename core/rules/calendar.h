@@ -67,7 +67,8 @@ struct CalendarWindow {
 // The same, from the windows that this thread has asked for last.
 [[nodiscard]] CalendarWindow PresentWindow(const Calendar& calendar, Instant now) noexcept;
 
-// The windows that PresentWindow has computed on this thread, because it did not remember them.
+// Returns the number of windows that PresentWindow has computed on this thread because it did not
+// remember them.
 [[nodiscard]] std::uint64_t WindowsComputed() noexcept;
 
 // No window of the unit is longer.

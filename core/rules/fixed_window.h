@@ -94,7 +94,7 @@ namespace weir {
 [[nodiscard]] Bucket ChargeFixedWindow(const Limit& limit, Bucket bucket, Instant now,
                                        std::uint64_t cost) noexcept;
 
-// Returns the bucket, with at most the count used in a window that ends no later than one that
+// Returns the bucket, cut to at most the count used in a window that ends no later than one that
 // opens now. A banned window is returned unchanged.
 [[nodiscard]] Bucket TrimFixedWindow(const Limit& limit, Bucket bucket, Instant now) noexcept;
 

@@ -31,7 +31,8 @@ LimitCounters* LimitCounterTable::Find(std::string_view name) {
   return &added.counts;
 }
 
-// Frees the names of before a reset, and adds to kOtherLimits those that will never have a row.
+// Frees the names from before a reset, and adds the counts of names that will never have a row to
+// kOtherLimits.
 void LimitCounterTable::DropNames() {
   if (std::exchange(is_reset_, false)) {
     counts_.clear();

@@ -2,9 +2,9 @@
 //
 // Each thread has its own table, so that counting is an addition to memory that no other thread
 // writes: the owner counts, any thread may read. A limit's counts are found by its name in replies
-// and statistics. Bounded: a table has kCountedLimitsMax names that are spelled out, as many that
-// are given, and those that have a row in the statistics already (LimitTotals gives rows); all
-// further names are counted together under kOtherLimits.
+// and statistics. Bounded: a table has at most kCountedLimitsMax names that are spelled out, as
+// many given names, and the names that already have a row in the statistics (LimitTotals gives
+// rows). All further names are counted together under kOtherLimits.
 #pragma once
 
 #include <array>
@@ -81,7 +81,7 @@ inline bool CountDecision(LimitCounters& counts, const Limit& limit, const Decis
   return true;
 }
 
-// The counts that a name was last found to have, to save the search until the table's names change.
+// Remembers the counts of a name, which saves the search until the table's names change.
 struct CountersHint {
   LimitCounters* counts = nullptr;
   std::uint64_t version = 0;
@@ -98,13 +98,14 @@ class LimitCounterTable {
     return *hint.counts;
   }
 
-  // Calls visit(name, counts, first_use) for each name, in no order. Of two names the one that any
-  // thread has counted first has the smaller `first_use`. For any thread.
+  // Calls visit(name, counts, first_use) for each name, in no order. The name that was counted
+  // earlier, on any thread, has the smaller `first_use`. For any thread.
   using Visit = std::function<void(const std::string&, const LimitCounters&, std::uint64_t)>;
   void ForEach(const Visit& visit) const;
 
-  // Counts these names one by one from now on, however many others there are, and only these if
-  // they are kCountedLimitsMax. Requires: they include those of the last call. For any thread.
+  // Counts these names one by one from now on, however many others there are. If there are
+  // kCountedLimitsMax of these, counts no other name alone. Requires: the names include those of
+  // the last call. For any thread.
   void Keep(const std::shared_ptr<const LimitPlaces>& kept);
 
   // Forgets all counts. ForEach visits none from now on; the owning thread, which alone may free
@@ -123,7 +124,7 @@ class LimitCounterTable {
 
   static std::atomic<std::uint64_t> uses_;  // the first uses of names in all tables
 
-  std::atomic<std::uint64_t> version_{0};  // of what another thread has set below
+  std::atomic<std::uint64_t> version_{0};  // changes with what other threads set below
   mutable Mutex mutex_;                    // guards the map; a name's counts need no lock
   bool is_reset_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_full_ ABSL_GUARDED_BY(mutex_) = false;  // names beside those of `kept_` are to be dropped

@@ -60,10 +60,11 @@ namespace weir {
 [[nodiscard]] Nanos BanLeft(const Limit& limit, Bucket bucket, Instant now,
                             Nanos max_wait) noexcept;
 
-// Returns the bucket without what it owes beyond a bucket of `limit` that was just used up: no cost
-// passes later than it would there, or than before. A ban that runs by the numbers of `before`
-// stays: it ends when it was told to end, or sooner. The bucket of a held limit is returned
-// unchanged. Trimming twice is the same as once. Requires: limits that share the bucket.
+// Returns the bucket with at most the debt of a bucket of `limit` that was just used up. After
+// that, no cost passes later than in the used up bucket, nor later than before. A ban that runs by
+// the numbers of `before` stays: it ends at the announced time, or sooner. The bucket of a held
+// limit is returned unchanged. Trimming twice is the same as once. Requires: limits that share the
+// bucket.
 [[nodiscard]] Bucket TrimLimit(const Limit& before, const Limit& limit, Bucket bucket, Instant now,
                                Nanos max_wait) noexcept;
 

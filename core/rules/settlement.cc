@@ -122,7 +122,7 @@ Estimate EstimateOf(const Limit& limit, Bucket left, std::uint64_t cost,
 Limit LimitOfEstimate(const Limit& before, const Estimate& estimate) {
   if (!HasTokenBucket(before) || estimate.period <= 0) return before;
   LimitShape shape = before.shape();
-  // The interval in lowest terms may be that of a period that is too short to be written.
+  // In lowest terms the interval may belong to a period that is too short to be written.
   const std::int64_t times = (kPeriodMin.count() - 1) / estimate.period + 1;
   shape.count = std::int64_t{estimate.denominator} * times;
   shape.period = Nanos{estimate.period * times};
@@ -165,7 +165,7 @@ void CountRefund(const Limit& limit, Bucket before, Bucket after, Instant now, N
 void CountTrim(const Limit& limit, Bucket before, Bucket after, Instant now, Nanos max_wait,
                SettlementSums& sums) noexcept {
   if (HasTokenBucket(limit) && ChargeIn(limit, before, now, max_wait).is_cut) {
-    return ForbidGivingBack(limit, max_wait, sums);  // `before` does not tell what it owed.
+    return ForbidGivingBack(limit, max_wait, sums);  // `before` does not tell the debt.
   }
   if (limit.shape().algorithm != Algorithm::kSlidingWindow) {
     return CountRefund(limit, before, after, now, max_wait, sums);

@@ -61,9 +61,9 @@ struct Estimate {
 [[nodiscard]] Estimate EstimateOf(const Limit& limit, Bucket left, std::uint64_t cost,
                                   const SettlementSums& sums) noexcept;
 
-// Makes a limit for the settlement of an estimate whose limit has no numbers any more. `before`:
-// the limit with numbers that it had. Of a token bucket only its burst counts: the interval is that
-// of the estimate, and the bucket is believed whatever it owes.
+// Makes a limit for the settlement of an estimate whose limit no longer has numbers. `before`: that
+// limit with its former numbers. For a token bucket, only the burst of `before` counts: the
+// interval is that of the estimate, and any debt of the bucket is believed.
 [[nodiscard]] Limit LimitOfEstimate(const Limit& before, const Estimate& estimate);
 
 // Returns the bucket after the estimate has become `cost`, and adds to its sums. Bucket{} stands
@@ -78,8 +78,7 @@ void CountRefund(const Limit& limit, Bucket before, Bucket after, Instant now, N
                  SettlementSums& sums) noexcept;
 void CountCharge(const Limit& limit, Bucket before, Bucket after, Instant now, std::uint64_t cost,
                  Nanos max_wait, SettlementSums& sums) noexcept;
-// The same for a bucket that was trimmed (TrimLimit): what it owed beyond that counts as given
-// back.
+// The same for a bucket that TrimLimit has cut: the debt that was cut counts as given back.
 void CountTrim(const Limit& limit, Bucket before, Bucket after, Instant now, Nanos max_wait,
                SettlementSums& sums) noexcept;
 // Adds so much that no open reservation may give anything back: after a ban, after an eviction, and

@@ -20,7 +20,7 @@
 //     admit  iff  cost <= room
 //
 // The estimate never grows while nothing is charged: it fades to `used` at the end of the window,
-// goes on from there as the new `before`, and is 0 one window later. So there is a first whole
+// continues from there as the new `before`, and is 0 one window later. So there is a first whole
 // nanosecond at which a denied cost passes:
 //
 //     used + cost <= count    end of window n     - floor((count - used - cost) * period / before)
@@ -43,13 +43,13 @@
 // later number can only be foreign, damaged, from before a longer step back, or so old that it
 // wrapped around (2^31 windows: 24 days of the shortest). Such a number is cut to the present
 // window, and both counts to twice the limit's greatest count, so that the bucket delays callers by
-// two periods at most and never locks them out. A keeper of buckets drops those that are full
-// before 2^31 windows have passed, so that no number wraps around: the server sweeps
-// (core/limiter/sweeper.h), weir-replay does between distant requests, and the module knows the
-// time of a value's last change. After a load (an RDB file, an AOF, RESTORE) that is the time of
-// the load: in the 12 days after it, a window that is older than 2^31 windows may count once more,
-// cut as above, until two periods after the next request. A server whose clients give the time
-// drops nothing.
+// two periods at most and never locks them out. Each host drops full buckets before 2^31 windows
+// have passed, so that no number wraps around: the server sweeps (core/limiter/sweeper.h),
+// weir-replay sweeps between distant requests, and the module knows the time of a value's last
+// change. After a load (an RDB file, an AOF, RESTORE) the module takes the time of the load for it.
+// So in the 12 days after a load, a window that is older than 2^31 windows may count once more, cut
+// as above, until two periods after the next request. A server whose clients give the time drops
+// nothing.
 //
 // The bucket's counts exceed the limit's count after a charge of tokens that were not there, up to
 // an estimate of twice the count, and after the count was lowered: they fade as usual.
@@ -108,7 +108,7 @@ namespace weir {
 // now. The tokens of a window that has not begun count in the present one.
 [[nodiscard]] Bucket TrimSlidingWindow(const Limit& limit, Bucket bucket, Instant now) noexcept;
 
-// The tokens of the present window and of the one before it.
+// Returns the tokens of the present window and of the one before it.
 [[nodiscard]] std::int64_t TokensInSlidingWindow(const Limit& limit, Bucket bucket,
                                                  Instant now) noexcept;
 

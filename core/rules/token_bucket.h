@@ -92,8 +92,9 @@ namespace weir {
 [[nodiscard]] Bucket BanTokenBucket(const Limit& limit, Bucket bucket, Instant now,
                                     Nanos debt_max) noexcept;
 
-// Returns the bucket, full at most one capacity from now: as one that was just used up. A ban with
-// `ban_left` keeps its mark and that end, or an earlier one. Requirements as above, but any limit.
+// Returns the bucket with its debt cut, so that it is full at most one capacity from now, as a
+// bucket that was just used up. A ban that still runs for `ban_left` keeps its mark, and ends then
+// or earlier. Requirements as above, but for any limit.
 [[nodiscard]] Bucket TrimTokenBucket(const Limit& limit, Bucket bucket, Instant now,
                                      Nanos ban_left) noexcept;
 

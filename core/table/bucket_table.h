@@ -176,7 +176,7 @@ class BucketTable {
     ChangeLog log;
     std::unique_ptr<HoldTable> holds;
   };
-  // Empties the partition and shows its size. Cost: O(1), but the destruction of the result
+  // Empties the partition and publishes its size. Cost: O(1), but the destruction of the result
   // costs as much as the content. Requires: this thread holds its lock.
   [[nodiscard]] Discarded Discard(std::size_t index);
 

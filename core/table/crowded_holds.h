@@ -1,9 +1,9 @@
 // An index of the open holds of a key that has many: by expiry, and for each held limit the tokens
 // that are out and the end of the last.
 //
-// The holds of other keys are few, so a walk past all of them is as good (HoldTable). Memory: about
-// 24 bytes a hold, and as many for each part of a held limit. Not thread-safe. Cost: O(log n), if
-// nothing else is said.
+// Other keys have few holds, so they need no index: a visit of all of them is as fast (HoldTable).
+// Memory: about 24 bytes a hold, and as many for each part of a held limit. Not thread-safe. Cost:
+// O(log n), unless said otherwise.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace weir {
 
-// What the open holds of a key have taken from a held limit.
+// The tokens that the open holds of a key have taken from a held limit.
 struct HeldTokens {
   std::uint64_t tokens = 0;
   Instant end{};  // the latest expiry of these holds; Instant{} if there are none
@@ -31,7 +31,8 @@ class CrowdedHolds {
   // Add and remove a hold with its present expiry.
   void Add(Hold& hold);
   void Remove(Hold& hold);
-  // Cost: the holds that expire between the first and the last of these, and their parts.
+  // Cost: a visit of the holds that expire between the first and the last of these, and of their
+  // parts.
   void RemoveMany(std::span<const HoldExpiry> sorted);
 
   [[nodiscard]] HeldTokens Held(LimitId limit) const;

@@ -95,9 +95,10 @@ class Hold {
   [[nodiscard]] std::span<const HoldInterval> intervals() const noexcept {
     return {IntervalsBegin(), intervals_};
   }
-  // What it counts as among the holds of its key: its parts, but at least 1.
+  // Returns how much it counts among the holds of its key: the number of its parts, but at least 1.
   [[nodiscard]] std::size_t weight() const noexcept { return parts_ == 0 ? 1 : parts_; }
-  // The place of the reservation among those of its table. HoldTerms::order are its lower bits.
+  // Returns the place of its reservation among all reservations of its table. The lower bits are
+  // HoldTerms::order.
   [[nodiscard]] std::uint64_t sequence() const noexcept {
     return std::uint64_t{epoch_} << 32 | terms_.order;
   }

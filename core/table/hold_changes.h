@@ -55,7 +55,7 @@ class HoldChanges {
     overflowed_ = false;
   }
 
-  // All holds and sums count as changed.
+  // Makes all holds and sums count as changed.
   void Overflow() {
     Clear();
     overflowed_ = true;

@@ -1,9 +1,8 @@
-// The number of open holds and the memory of holds, of all users and of each one, the number of
-// marks, and the bounds on them: a named user may have a tenth of the open holds that there may be,
-// and of the memory.
+// Counts open holds and the memory of holds, for all users and for each one, and marks; and bounds
+// them. A named user may have a tenth of the open holds, and of the memory, that all may have.
 //
-// A hold that was restored counts for all, but for no user: a restart, after which a named user may
-// open a tenth besides, is the operator's.
+// A restored hold counts for all, but for no user. So a named user may open a tenth besides after a
+// restart, but only the operator restarts a server.
 //
 // Thread-safe. Cost: an atomic addition; for a named user a mutex, too.
 #pragma once
@@ -23,8 +22,8 @@ namespace weir {
 
 class HoldCounts {
  public:
-  // The memory that all holds may take if there is no other bound: so much for each, which is
-  // enough for three limits and an id of 16 bytes, but at least kBytesMin.
+  // The memory that all holds may take if there is no other bound: kBytesPerHold for each possible
+  // hold, which is enough for three limits and an id of 16 bytes, but at least kBytesMin.
   static constexpr std::size_t kBytesPerHold = 256;
   static constexpr std::size_t kBytesMin = std::size_t{8} << 20;
 
@@ -66,7 +65,7 @@ class HoldCounts {
     DropIfEmpty(user);
   }
 
-  // All holds and marks are gone. Cost: the users.
+  // Forgets all holds and marks. Cost: a visit of each user.
   void Clear() {
     for (std::atomic<std::size_t>* const count : {&open_, &marks_, &bytes_})
       count->store(0, std::memory_order_relaxed);
@@ -74,7 +73,7 @@ class HoldCounts {
     of_user_.clear();
   }
 
-  // The memory of open holds and marks. `user`: that they count for (HoldTerms::user).
+  // Counts memory of open holds and marks. `user`: the user that they count for (HoldTerms::user).
   void AddBytes(Introducer user, std::size_t bytes) {
     bytes_.fetch_add(bytes, std::memory_order_relaxed);
     if (!IsNamed(user)) return;
@@ -108,9 +107,10 @@ class HoldCounts {
   [[nodiscard]] std::size_t marks() const noexcept {
     return marks_.load(std::memory_order_relaxed);
   }
-  // True if there may be one more mark: at most as many marks as open holds, and none in the last
-  // quarter of the memory, which open holds need. A store's first mark is kept without room, unless
-  // there are too many: where each key is a store, these would have no bound.
+  // True if there may be one more mark. There may be as many marks as open holds, but no mark in
+  // the last quarter of the memory, which is for open holds. A store keeps its first mark even
+  // without room, unless there are too many marks (HaveTooManyMarks): in the module each key is a
+  // store, so first marks alone would have no bound.
   [[nodiscard]] bool HaveRoomForMark() const noexcept {
     return marks() < holds_max_ && bytes() < MarkBytesMax();
   }

@@ -1,7 +1,7 @@
 // Holds by name and by expiry: found in O(log n) by their key and id, or by the earliest expiry.
 //
 // One B-tree sorts them by the key's hash and the id, so that the holds of a key lie side by side.
-// Another one sorts them by expiry, and those of equal expiry in the order of their reservations.
+// Another one sorts them by expiry, and holds of equal expiry in the order of their reservations.
 // About 48 bytes a hold. Not thread-safe.
 #pragma once
 
@@ -40,14 +40,14 @@ struct HoldExpiry {
   };
 };
 
-// True if so many of `all` holds are removed one by one, rather than by a walk.
+// True if this many of `all` holds are better removed one by one than by a walk.
 [[nodiscard]] inline bool AreFewToRemove(std::size_t holds, std::size_t all) noexcept {
   return holds <= 32 || holds < all / 64;
 }
 using HoldsByExpiry = absl::btree_set<HoldExpiry, HoldExpiry::Before>;
-// Erases entries, in their order. Reads few holds. Cost: a walk from the first to the last.
+// Erases entries, which are sorted. Reads few holds. Cost: a walk from the first to the last.
 void EraseSorted(HoldsByExpiry& set, std::span<const HoldExpiry> entries);
-// The entries of holds, in their order.
+// Returns the entries of holds, sorted.
 [[nodiscard]] std::vector<HoldExpiry> SortedByExpiry(std::span<Hold* const> holds);
 
 class HoldSet {
@@ -62,9 +62,10 @@ class HoldSet {
   // Gives the hold this expiry. Requires: no hold of that name.
   Hold& Insert(Hold::Owner hold, Instant expiry);
   [[nodiscard]] Hold::Owner Remove(Hold& hold);
-  // Takes holds of one key out, which belong to the caller then. `sorted`: SortedByExpiry of them.
-  // Cost: of few (AreFewToRemove) as for Remove; of many a walk past all that expire between the
-  // first and the last of these and, unless they are all of the key's, past these.
+  // Takes out holds of one key, which then belong to the caller. `sorted`: SortedByExpiry of these
+  // holds. Cost: for few holds (AreFewToRemove) that of Remove; for many a walk past all holds that
+  // expire between the first and the last of them and, unless they are all holds of the key, past
+  // the key's holds.
   void TakeMany(std::uint64_t key, std::span<const HoldExpiry> sorted);
   void SetExpiry(Hold& hold, Instant expiry);
   // The hold that expires first; and the expiry of the last. Require: not empty.

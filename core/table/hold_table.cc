@@ -66,7 +66,7 @@ void HoldTable::Mark(Hold& open, Instant forgotten_at) {
   Note(marks_.Insert(TakeOpen(open), forgotten_at));
 }
 
-// A note costs more than the rest of a removal, and a save writes each.
+// Noting a hold costs more than the rest of its removal, and a save writes each note.
 void HoldTable::NoteGone(std::span<Hold* const> holds) {
   if (!notes_changes_) return;
   if (holds.size() > HoldChanges::kGoneMax + size() / 4) return changes_.Overflow();

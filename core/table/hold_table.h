@@ -5,14 +5,14 @@
 // exist from the first change that they count until its key has no open hold; a bucket without sums
 // has sums of 0, so those of a key must not be dropped while a hold remembers others.
 //
-// If the table notes its changes for saves, a removal stays noted until a save has taken it, so a
-// table may be needed that has no hold any more.
+// If the table notes its changes for saves, a removal stays noted until a save has taken it, so an
+// empty table may still be needed.
 //
-// A key with more than kFewHolds open holds has an index of them (crowded_holds.h), so that no look
-// at a key visits more than that many.
+// A key with more than kFewHolds open holds has an index of them (crowded_holds.h), so that a look
+// at a key visits at most kFewHolds of them.
 //
 // The table stores and finds; it knows no arithmetic. Not thread-safe: the caller holds the lock of
-// the store. Cost: O(log n), if nothing else is said.
+// the store. Cost: O(log n), unless said otherwise.
 #pragma once
 
 #include <cstddef>
@@ -57,8 +57,9 @@ class HoldTable {
   void Renew(Hold& open, Instant expiry);
   // Makes a mark of an open hold, until `forgotten_at`.
   void Mark(Hold& open, Instant forgotten_at);
-  // Take open holds of one key, or marks of one key, which belong to the caller then. Many are not
-  // noted one by one: then all of the table has changed. Cost: as for HoldSet::TakeMany.
+  // Take open holds of one key, or marks of one key, which then belong to the caller. Many holds
+  // are not noted one by one; instead the whole table counts as changed. Cost: as for
+  // HoldSet::TakeMany.
   void TakeManyOpen(std::uint64_t key, std::span<Hold* const> open);
   void TakeManyMarks(std::uint64_t key, std::span<Hold* const> marks);
   // Removes an open hold without a mark, or a mark.
@@ -79,8 +80,8 @@ class HoldTable {
   [[nodiscard]] std::size_t CountOpen(std::uint64_t key) const;
   // The weight (Hold::weight) of the key's open holds.
   [[nodiscard]] std::size_t WeightOf(std::uint64_t key) const;
-  // What the key's open holds have taken from a held limit. Cost: a visit of few holds, or O(log
-  // n).
+  // Returns the tokens that the key's open holds have taken from a held limit. Cost: a visit of few
+  // holds, or O(log n).
   [[nodiscard]] HeldTokens HeldOf(std::uint64_t key, LimitId limit) const;
   // The key's open holds that expire at `time` or before, in the order of HoldExpiry, but at most
   // `most`. Cost: a visit of few holds, or of those that it returns.
@@ -91,7 +92,7 @@ class HoldTable {
   // The first expiry of the key's open holds after `time`; Instant::max() if there is none. Cost: a
   // visit of few holds, or O(log n).
   [[nodiscard]] Instant NextExpiry(std::uint64_t key, Instant time) const;
-  // The latest expiry of all holds and marks. Instant{} if there are none.
+  // Returns the latest expiry of all holds and marks; Instant{} if there are none.
   [[nodiscard]] Instant LatestExpiry() const;
 
   // The sums of a bucket.
@@ -143,7 +144,8 @@ class HoldTable {
   [[nodiscard]] const HoldChanges& changes() const noexcept { return changes_; }
 
   // Inserts a hold or a mark of an earlier run, which keeps its order, and notes nothing. Requires:
-  // no open hold and no mark of that name; the parts of held limits say so.
+  // no open hold and no mark of that name; the parts of held limits are marked as such
+  // (HoldPart::SetHeld).
   Hold& Restore(const HoldTerms& terms, std::string_view id, const SavedHold& saved);
   // The same for the sums of a bucket. Requires: its key has an open hold.
   void RestoreSums(const SlotKey& bucket, const SettlementSums& sums);

@@ -3,8 +3,9 @@
 // All versions of a policy share one such object (policy.h), so a thread that remembers a policy
 // finds its present overrides. Thread-safe. Cost of a look-up: a mutex, and a search in a tree.
 //
-// Servers copy overrides to each other by partitions of their keys. Such a partition is not that of
-// the key's buckets: it is the same on every server, whatever secret hashes the keys of its table.
+// Servers copy overrides to each other by partitions of their keys. This partition is not that of
+// the key's buckets: it is the same on every server, whatever secret hashes the keys of the
+// server's table.
 #pragma once
 
 #include <atomic>
@@ -27,7 +28,7 @@
 
 namespace weir {
 
-// The partition of an override; below kPartitionCount.
+// Returns the partition of an override; below kPartitionCount.
 [[nodiscard]] std::uint16_t PartitionOfOverride(std::string_view key);
 
 class Overrides {
@@ -53,14 +54,16 @@ class Overrides {
   void ForEach(const std::function<bool(const std::string&, const PolicyLimits&)>& visit) const;
 
   using Entry = std::pair<std::string, std::shared_ptr<const PolicyLimits>>;
-  // The first kCopiedAtOnce behind the key `after`, or of all, sorted by key: some 100 us, so that
-  // no Find waits for long. The last ones are fewer.
+  // Returns the first kCopiedAtOnce overrides behind the key `after` (nothing: the first of all),
+  // sorted by key; if they are fewer, they are the last ones. Cost: some 100 us, so that no Find
+  // waits for long.
   static constexpr std::size_t kCopiedAtOnce = 1024;
   [[nodiscard]] std::vector<Entry> Some(const std::optional<std::string>& after) const;
-  // All, as Some() copies them: of changes that are made meanwhile it has some.
+  // Returns all overrides, as Some() copies them. It may have some of the changes that are made
+  // meanwhile.
   [[nodiscard]] std::vector<Entry> All() const;
 
-  // Those of one partition, sorted by key. Cost: O(their number).
+  // Returns the overrides of one partition, sorted by key. Cost: O(their number).
   [[nodiscard]] std::vector<Entry> In(std::uint16_t partition) const;
 
   // Collects the keys that Set and Remove change while it exists. Any thread may use it.
@@ -72,7 +75,7 @@ class Overrides {
     Watcher(const Watcher&) = delete;
     Watcher& operator=(const Watcher&) = delete;
 
-    // The keys since the last call, in the order of their changes.
+    // Returns the keys that have changed since the last call, in the order of their changes.
     [[nodiscard]] std::vector<std::string> Take();
 
    private:
@@ -82,7 +85,7 @@ class Overrides {
   };
 
  private:
-  // Requires: the mutex is locked. It is that of each watcher's keys, too.
+  // Requires: the mutex is locked. The mutex guards the keys of each watcher, too.
   void Tell(std::string_view key) ABSL_NO_THREAD_SAFETY_ANALYSIS;
 
   using Place = std::pair<std::uint16_t, std::string_view>;  // partition and key

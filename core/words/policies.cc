@@ -382,7 +382,7 @@ bool Policies::RestoreOverride(PolicyId policy, std::string_view key, PolicyLimi
   return true;
 }
 
-// An override that is as it should be is not noted: after a pause a replica gets all of them again.
+// Does not note an override that stays the same: after a pause a replica gets all overrides again.
 bool Policies::ApplyOverride(const OverrideChange& change) {
   const std::shared_ptr<const Policy> policy = FindByIdLocked(change.policy);
   if (!policy) return false;

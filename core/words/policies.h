@@ -5,9 +5,10 @@
 // under their policy's mutex, and only if the policy has some.
 //
 // Thread-safe. There are at most kPoliciesMax policies, and at most kOverridesMax overrides of all
-// policies together; up to twice as many while a replica has some of its own still and some of its
-// primary. Cost: a mutex and a hash look-up; All() and the file's replacement visit every
-// policy, Apply() every override that it gets, and those about a partition its overrides.
+// policies together. A replica may have up to twice as many overrides while it still has some of
+// its own beside those of its primary. Cost: a mutex and a hash look-up; All() and the file's
+// replacement visit every policy, Apply() visits every override that it gets, and the functions
+// about a partition visit its overrides.
 #pragma once
 
 #include <algorithm>
@@ -53,7 +54,7 @@ struct PolicyChanges {
     std::shared_ptr<const Policy> policy;  // null: it no longer exists
   };
   std::vector<PolicyChange> policies;
-  std::vector<PolicyId> kept;  // of a list: policies that are as the receiver has them
+  std::vector<PolicyId> kept;  // of a list: policies that the receiver has as they are
   std::vector<OverrideChange> overrides;
   PolicyId next_id{};  // the id of the next new policy
 
@@ -150,17 +151,17 @@ class Policies {
     next_id_ = std::max(next_id_, next_id);
   }
 
-  // For a new replica: all policies without their overrides, and the overrides whose keys are of
-  // one partition (PartitionOfOverride). Of changes that are made meanwhile these have some: the
-  // replica must apply the changes that are taken after the call, too.
+  // For a new replica: return all policies without their overrides, and the overrides of one
+  // partition (PartitionOfOverride). The result may have some of the changes that are made
+  // meanwhile, so the replica must also apply the changes that are taken after the call.
   [[nodiscard]] PolicyChanges List() const;
   [[nodiscard]] std::vector<OverrideChange> OverridesIn(std::uint16_t partition) const;
 
   struct Applied {
     std::size_t dropped = 0;  // policies and overrides for which there is no place
   };
-  // Makes policies and overrides as another server's TakeChanges or List tells them, at once, and
-  // notes that as any change. Of a `list` the policies that it does not name are deleted; a caller
+  // Makes policies and overrides, all at once, as another server's TakeChanges or List tells them,
+  // and notes that like any change. A `list` deletes the policies that it does not name; a caller
   // that receives it in parts joins the parts first. A policy is taken as it is, with its id, its
   // flags and its greatest numbers; one that has its name or its id here, but not both, is deleted.
   // The caller need not forget the buckets of deleted policies, since the other server erases them,
@@ -168,9 +169,9 @@ class Policies {
   // greater of both servers'. Drops a policy with an impossible name or id, an override of an
   // unknown policy, and what exceeds the bounds. Requires: limits that ParsePolicyLimits accepts.
   Applied Apply(const PolicyChanges& changes, bool list);
-  // Likewise makes the overrides of one partition these: all others of it are removed. Passes over
-  // those of unknown policies: the other server tells of them later. Requires: keys of the
-  // partition, and limits in each.
+  // Likewise replaces all overrides of one partition by these. Passes over overrides of unknown
+  // policies: the other server sends them later. Requires: keys of the partition, and limits in
+  // each.
   Applied ReplaceOverrides(std::uint16_t partition, const std::vector<OverrideChange>& overrides);
 
  private:
@@ -212,7 +213,7 @@ class Policies {
   absl::flat_hash_map<PolicyId, std::string> names_ ABSL_GUARDED_BY(mutex_);  // by id
   PolicyId next_id_ ABSL_GUARDED_BY(mutex_){1};
   std::size_t override_count_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Those of the policies that have some, or had.
+  // The overrides of the policies that have some, or had some.
   absl::flat_hash_map<PolicyId, std::shared_ptr<Overrides>> overridden_ ABSL_GUARDED_BY(mutex_);
   bool notes_changes_ ABSL_GUARDED_BY(mutex_) = false;
   absl::flat_hash_set<PolicyId> changed_policies_ ABSL_GUARDED_BY(mutex_);  // their ids

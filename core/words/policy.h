@@ -55,8 +55,8 @@ struct Policy {
   std::vector<GreatestNumbers> greatest{};
 };
 
-// Returns the limit among a policy's `limits` that has the buckets of one of its interned limits,
-// or nothing: they have other numbers or another meaning.
+// Returns the limit among a policy's `limits` that has the buckets of `interned`, an interned limit
+// of the policy. Returns nothing if these buckets have other numbers or another meaning.
 [[nodiscard]] std::optional<Limit> LimitIn(const PolicyLimits& limits, const Limit& interned);
 
 // True if the greatest capacity, or the greatest ban, in some position is above the policy's

@@ -23,11 +23,11 @@ LimitHint& HintOf(const Check& check, LimitHint& no_hint) {
 
 }  // namespace
 
-// What one command settles, of all of its keys.
+// The holds that one command settles, for all of its keys.
 class KeyLimiter::SettledKeys {
  public:
-  // Settles the holds of a key that are due. Returns false, with nothing settled, if these and
-  // those of the keys before are too many at once.
+  // Settles the holds of a key that are due. Returns false, with nothing settled, if these and the
+  // settled holds of earlier keys are too many at once.
   [[nodiscard]] bool Settle(OpenKey& key, Instant now) {
     const std::size_t due = key.CountDue(now, kKeyHoldsMax);
     if (settled_ > 0 && settled_ + due > kKeyHoldsMax) return false;

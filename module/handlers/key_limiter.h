@@ -58,8 +58,8 @@ class KeyLimiter {
   [[nodiscard]] absl::StatusOr<std::vector<LiveBucket>> Inspect(std::string_view key, Instant now);
 
   // Cuts what the key's buckets owe beyond the new limits of a policy (core/limiter/policy_trim.h),
-  // in all databases, as an override holds in all. Returns the number of those that were cut. Does
-  // nothing with a command that comes from a primary or an AOF: the cuts come from there, too.
+  // in all databases, as an override holds in all. Returns the number of cut buckets. Does nothing
+  // with a command that comes from a primary or an AOF: the cuts come from there, too.
   std::size_t Trim(std::string_view key, const PolicyLimits& before, const PolicyLimits& limits,
                    Instant now);
 

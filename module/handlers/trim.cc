@@ -14,7 +14,8 @@
 namespace weir {
 namespace {
 
-// The keys that one timer visits at least, and cuts at most for a while: about a millisecond.
+// One timer ends after it has visited so many keys, or has found so many to cut. It takes about a
+// millisecond.
 constexpr std::size_t kVisitsAtOnce = 1024;
 constexpr std::size_t kCutKeysAtOnce = 128;
 constexpr redis::Millis kTrafficPauseMillis = 100;

@@ -14,9 +14,9 @@ namespace weir {
 // Logs that a policy's buckets were cut.
 void LogTrimmed(redis::Context* context, std::string_view policy, std::size_t buckets);
 
-// Answers OK when all keys are done: of all databases, of this node. Replicas and the AOF get each
-// cut as a state. Other clients are served meanwhile. The work goes on if the client leaves; it
-// ends if the node becomes a replica, or if the policy gets other limits, or is deleted. `before`:
+// Answers OK when all keys of all databases of this node are done. Replicas and the AOF get each
+// cut as a state. Other clients are served meanwhile. The work continues if the client leaves; it
+// ends if the node becomes a replica, or if the policy gets other limits or is deleted. `before`:
 // the policy before the change. Requires: the client may wait.
 void TrimPolicy(Call& call, std::shared_ptr<const Policy> before,
                 std::shared_ptr<const Policy> after);

@@ -4,8 +4,9 @@
 // once, as RL.ALLOW does. If the client disconnects before its time, or CLIENT UNBLOCK ends its
 // wait, its tokens are given back, except for buckets that a later request has changed. Giving back
 // is a change that replicas must get, and only commands and timers can send it to them. So a second
-// timer gives the tokens back, at once: those of all clients that have left by then, the latest
-// reservation first, since a reservation can be given back only if no later one is behind it.
+// timer, which is due immediately, gives back the tokens of all clients that have left by then. It
+// begins with the latest reservation, since a reservation can be given back only if no later one is
+// behind it.
 #include "module/handlers/wait.h"
 
 #include <algorithm>
@@ -69,8 +70,8 @@ struct ModuleWaiter {
   }
 };
 
-// Those whose clients no longer wait, and whose tokens are not given back yet. While there are any,
-// a timer is set.
+// The waiters whose clients no longer wait and whose tokens are not given back yet. While there are
+// any, a timer is set.
 std::vector<ModuleWaiter*>& Detached() {
   static std::vector<ModuleWaiter*> detached;
   return detached;
@@ -174,7 +175,7 @@ int OnUnblocked(redis::Context* context, redis::String** words, int count) noexc
   return redis::kOk;
 }
 
-// Gives the tokens back of clients that have gone or were answered. Called by a timer, so that
+// Gives back the tokens of clients that have gone or were answered. Called by a timer, so that
 // replicas get the change.
 void GiveBackDetached(redis::Context* context, void* /*data*/) {
   if (redis::AvoidReplicaTraffic() != 0) {  // a failover is under way

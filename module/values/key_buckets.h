@@ -84,10 +84,10 @@ class KeyBuckets {
     if (held()) held()->checked_at = version;
   }
 
-  // A copy of the buckets for looks at `now`, when holds are due that a look must not settle. It is
-  // good until another hold is due, the policies have another version, or the value changes, which
-  // must be told by ForgetLook. MakeLook's is the buckets as they are, for the caller to change,
-  // and requires holds.
+  // Looks at `now` use a copy of the buckets while holds are due that a look must not settle. The
+  // copy is valid until another hold is due, the policies have another version, or the value
+  // changes; a change must call ForgetLook. MakeLook copies the buckets as they are, for the caller
+  // to change, and requires holds.
   [[nodiscard]] KeyBuckets* FindLook(Instant now, std::uint64_t version) const noexcept;
   [[nodiscard]] KeyBuckets& MakeLook(Instant now, std::uint64_t version);
   void ForgetLook() noexcept;
@@ -99,7 +99,8 @@ class KeyBuckets {
   }
 
   // The time of the last change, at which no bucket was full, or of the load after it. It tells the
-  // age of a sliding window, whose bucket knows it for 2^31 windows (sliding_window.h).
+  // age of a sliding window, because the bucket knows its age for 2^31 windows only
+  // (sliding_window.h).
   [[nodiscard]] Instant changed_at() const noexcept { return changed_at_; }
   void set_changed_at(Instant now) noexcept { changed_at_ = now; }
 

@@ -58,14 +58,14 @@ class HoldFiller {
     if (!hold->settled) {
       NoteHeld(hold->parts);
       for (const HoldPart& part : hold->parts) {
-        // It takes its place among the buckets.
+        // The held limit takes its place among the buckets.
         if (changed_.contains(part.limit) && !value_.Find(part.limit)) value_.Keep(part.limit, {});
       }
     }
     module_.keeper.Restore(holds, KeyBuckets::kKey, saved.id, *std::move(hold));
   }
 
-  // Counts the buckets of the held limits whose holds have changed. To be called in the end.
+  // Counts the buckets of the held limits whose holds have changed. Call it last.
   void CountHeld() {
     for (const LimitId id : changed_) {
       const HeldTokens held =
@@ -270,7 +270,7 @@ std::size_t OpenKey::CountDue(Instant now, std::size_t most) {
   return is_found ? 0 : HoldKeeper::CountDue(stored_key(), now, most);
 }
 
-// Finds the buckets as they are when the holds that are due are settled.
+// Finds the buckets as they are after the due holds are settled.
 void OpenKey::Look(Instant now) {
   looked_at_ = value_;
   const std::uint64_t version = module_.policies.version();

@@ -59,7 +59,8 @@ class OpenKey final : public HoldStore {
   // finds the state as of `now`.
   void SettleDue(Instant now);
 
-  // The limits of the holds that SettleDue would settle, but not many more than `most`.
+  // Returns the number of limits of the holds that SettleDue would settle, but not many more than
+  // `most`.
   [[nodiscard]] std::size_t CountDue(Instant now, std::size_t most);
 
   // For the sweeper (hold_sweeper.h): when it looks at the key; Instant{} if it does not. Sweep
@@ -70,8 +71,8 @@ class OpenKey final : public HoldStore {
   void set_sweep_at(Instant when) noexcept { value_->set_sweep_at(when); }
   void Sweep(Instant now);
 
-  // Cuts what the key's buckets owe, and commits that. Returns the number of those that were cut.
-  // Does nothing with a value of another type. Requires: opened to write.
+  // Cuts what the key's buckets owe, and commits that. Returns the number of cut buckets. Does
+  // nothing with a value of another type. Requires: opened to write.
   std::size_t Trim(const Trimmer& trimmer, Instant now);
 
   // The time until a bucket is full; also 0 if its policy no longer exists.
@@ -85,7 +86,7 @@ class OpenKey final : public HoldStore {
 
   // --- HoldStore ---
   [[nodiscard]] StoredKey stored_key() noexcept { return {this, KeyBuckets::kKey}; }
-  // For a look, those that are due included.
+  // For a look, the due holds are among them.
   [[nodiscard]] HoldTable* holds() override {
     const KeyBuckets* const value = looked_at_ ? looked_at_ : value_;
     return value ? value->holds() : nullptr;

@@ -7,7 +7,7 @@
 
 namespace weir {
 
-// The commands refuse a longer pattern, or let it match nothing where no name is that long.
+// A command refuses a longer pattern, or lets it match nothing if no name can be that long.
 inline constexpr std::size_t kGlobPatternBytesMax = 64;
 
 // True if the whole text matches; letters match in both cases. Cost: at most the product of the two

@@ -11,8 +11,8 @@
 
 namespace weir {
 
-// The row of an option that has an effect only beside others. It asks of no option that CONFIG SET
-// or a command may change later.
+// The row of an option that has an effect only beside others. It does not depend on an option that
+// CONFIG SET or a command may change later.
 struct OptionEffect {
   std::string_view name;  // of the option
   bool (*has_effect)(const Options& options);
@@ -22,7 +22,7 @@ struct OptionEffect {
 // Sorted by name. Options without a row always have an effect.
 [[nodiscard]] std::span<const OptionEffect> OptionEffects() noexcept;
 
-// A sentence for each option that differs from its fallback and has no effect.
+// Returns a sentence for each option that differs from its fallback and has no effect.
 [[nodiscard]] std::vector<std::string> OptionsWithoutEffect(const Options& options);
 
 }  // namespace weir

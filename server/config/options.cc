@@ -223,7 +223,7 @@ DescriptorUse DescriptorUseOf(const Options& options) {
   const auto on_ports = [](const AddressList& addresses, std::int64_t first, std::int64_t second) {
     return static_cast<std::int64_t>(addresses.size()) * ((first != 0) + (second != 0));
   };
-  // Port 0 of the Redis protocol is a free one.
+  // Port 0 of the Redis protocol stands for any free port.
   const std::int64_t listeners =
       on_ports(options.bind, options.tls_only ? 0 : 1, options.tls_port) +
       on_ports(options.http_bind, options.http_port, options.http_tls_port) +

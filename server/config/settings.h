@@ -3,9 +3,9 @@
 //
 //     if (clients >= services.settings.Get(&Options::max_clients)) ...
 //
-// A text that is `live` is read with All. One is a password, that of the link to a primary, which
-// is kept here: the next attempt to connect needs it. Copies of it are wiped at their ends
-// (Secret).
+// Texts that are `live` are read with All. One of them is the password of the link to a primary; it
+// is kept here because the next attempt to connect needs it. Each copy of it is wiped when it is
+// destroyed (Secret).
 //
 // A part that keeps a copy of an option is told of changes by OnChange.
 //

@@ -47,7 +47,7 @@ void WriteEntry(const AccessLog::Entry& entry, HostInstant now, RespWriter& repl
 
 // A reading of the users file on another thread.
 struct UsersLoad {
-  absl::Status result;  // of no meaning before it is over
+  absl::Status result;  // set when the reading is over
   std::atomic<bool> is_over{false};
 };
 

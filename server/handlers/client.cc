@@ -56,8 +56,8 @@ std::vector<std::shared_ptr<ClientRecord>> FindEach(const ClientRegistry& client
   return found;
 }
 
-// The waits end when all records are marked; those of a transaction when EXEC has freed its keys,
-// since a wait may have the tokens of any key.
+// Kills the clients. Their waits end when all records are marked. In a transaction they end when
+// EXEC has unlocked its keys, since a wait may have the tokens of any key.
 void Kill(Call& call, const std::vector<std::shared_ptr<ClientRecord>>& records) {
   for (const auto& record : records) {
     if (record.get() == &call.session.record()) {

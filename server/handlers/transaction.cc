@@ -35,7 +35,7 @@ std::vector<std::string_view> KeysOf(const Transaction& transaction,
   return keys;
 }
 
-// Settles the holds of all keys that are due: while the transaction runs, others wait for it.
+// Settles the due holds of all keys before the transaction, because others wait while it runs.
 absl::Status SettleAhead(Limiter& limiter, const Transaction& transaction,
                          std::span<const std::string_view> keys, Instant now) {
   if (limiter.open_holds() == 0) return absl::OkStatus();

@@ -2,8 +2,9 @@
 // each turn, so that other clients have their turns meanwhile, and answers OK after the last one.
 // Belongs to its worker's thread.
 //
-// A client that leaves before, CLIENT UNBLOCK, a shutdown, a change of the role and a change of the
-// policy's limits end the work: some buckets are cut, which the log tells.
+// The work ends early if the client leaves, after CLIENT UNBLOCK, and when the server shuts down,
+// its role changes, or the policy gets other limits. Then some buckets are cut, and the log tells
+// how many.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +28,8 @@ class TrimWaiter final : public Waiter {
   TrimWaiter(Worker& worker, Limiter::PolicyTrim trim);
   ~TrimWaiter() override;
 
-  // The end of a pause, or a time that is past: as soon as other clients had a turn.
+  // Returns the end of a pause, or a past time: then the next part comes as soon as other clients
+  // had a turn.
   [[nodiscard]] HostInstant ReadyAt(const Clock::Reading& at) const override;
   // Cuts nothing while changes are paused.
   [[nodiscard]] bool HasMoreWork(const Clock::Reading& at) override;

@@ -160,7 +160,7 @@ Filled AddGroup(const CheckGroup& group, const ProxiedRequest& request, const Ke
 }
 
 // Runs the words as the exchange's user, and answers; or has `again` called after a pause. `claim`:
-// of a check that is charged once, else null.
+// the claim of a check that is charged once, else null.
 void Decide(HttpExchange& exchange, const Words& words, const CheckAnswer& answer,
             void (*again)(HttpExchange&), AdmittedChecks::Claim* claim = nullptr) {
   const auto view = words.View();

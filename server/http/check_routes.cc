@@ -39,14 +39,16 @@ bool IsOfOneBucket(const LimitWord& word, const LimitWord& other) {
   return word.limit->has_bucket() && word.limit->SharesBucketsWith(*other.limit);
 }
 
-// True if more is asked for, or kept, than the limit ever has. The limit "none" says no on purpose.
+// Returns true if the request takes, or keeps, more than the limit ever has. The limit "none"
+// denies on purpose, so it does not count.
 bool NeverAdmits(const LimitWord& word, std::int64_t cost) {
   if (word.kind != LimitWord::Kind::kLimit || word.shadow) return false;
   const std::int64_t most = word.limit->capacity_tokens();
   return cost > most || word.keep.value_or(0) > most - cost;
 }
 
-// What a group takes from a limit that names no cost; of a template, the least that it may say.
+// Returns the cost of a group for a limit that names none; for a template, the least cost that it
+// may yield.
 std::int64_t LeastCostOf(const CheckGroup& group) {
   if (!group.cost) return 1;
   return group.cost->is_constant() ? *ParseDigits(group.cost->text()) : 0;
@@ -154,8 +156,8 @@ class RouteReader {
     return absl::OkStatus();
   }
 
-  // Refuses what no request can get a yes by, and one bucket named twice. The values of templates
-  // and policies are known later. Requires: limits that were read.
+  // Refuses limits that no request can pass, and one bucket named twice. The values of templates
+  // and policies are not known yet. Requires: limits that were read.
   absl::Status CheckGroupOf(const toml::node& limits, const CheckGroup& group) const {
     std::vector<LimitWord> seen;
     for (std::size_t i = 0; i < group.limits.size(); ++i) {

@@ -107,7 +107,7 @@ class CheckRouteTable {
   [[nodiscard]] std::shared_ptr<const CheckRoute> Find(std::string_view name) const;
   void Replace(CheckRoutes routes);
 
-  // The checks that were admitted, of routes with `once`. Not null once there was such a route.
+  // The admitted checks of routes with `once`. Not null after a route with `once` was in force.
   [[nodiscard]] AdmittedChecks* admitted() const noexcept {
     return admitted_.load(std::memory_order_acquire);
   }

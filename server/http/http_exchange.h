@@ -3,8 +3,8 @@
 //     void Livez(HttpExchange& exchange) { exchange.Answer(200, kPlainText, "ok\n"); }
 //
 // A handler answers exactly once: by Answer(), by Fail(), or by Begin(), fields and End(). Every
-// error of a request is an answer. A handler that cannot answer in this turn says how to go on
-// instead (GoOnLater). An exchange belongs to the thread of its session.
+// error of a request is an answer. A handler that cannot answer in this turn calls GoOnLater
+// instead, with the rest of its work. An exchange belongs to the thread of its session.
 #pragma once
 
 #include <cstddef>
@@ -93,8 +93,8 @@ class HttpExchange {
     const bool was_paused = services().pause.until() != HostInstant{};
     return was_paused && IsHeldBack(ReadAhead::Alone(words));
   }
-  // Returns true if the turn has had its work: likewise. Not before the handler has made progress
-  // that `rest` keeps.
+  // Returns true if the turn has had its share of work; the handler then does likewise. It must
+  // first have made progress that `rest` keeps.
   [[nodiscard]] bool IsTurnOver() const noexcept { return session_.work() >= kWorkPerTurn; }
   // Has `rest` called in a later turn, for the same request, in place of an answer. `held_bytes`:
   // the memory that it keeps.
@@ -124,7 +124,7 @@ class HttpExchange {
 
   // 0 before Begin().
   [[nodiscard]] int status() const noexcept { return status_; }
-  // What the response must wait for because of the commands of this turn.
+  // The events that the response must wait for because of the commands of this turn.
   [[nodiscard]] const Awaited& awaited() const noexcept { return awaited_; }
 
  private:

@@ -22,9 +22,10 @@ struct HttpRoute {
   enum class Body { kDropped, kRead } body = Body::kDropped;
   // Whether the client logs in, by the field Authorization, before the handler is called.
   enum class Login { kNone, kFirst } login = Login::kNone;
-  // What is refused because a page of another site may have made a browser send it (site_guard.h):
-  // nothing; a host that is none of the admin port's; of clients that have not proved who they are,
-  // a host that is none of http-hosts, and what a browser marks as a page's.
+  // The requests that are refused because a page of another site may have made a browser send them
+  // (site_guard.h): none; those to a host that is not one of the admin port's; or, from clients
+  // that have not proved who they are, those to a host that is not in http-hosts and those that a
+  // browser marks as a page's.
   enum class Guard { kNone, kAdminHosts, kPages } guard = Guard::kNone;
   // What every response has, whatever its status.
   std::span<const HttpField> fields = {};

@@ -54,7 +54,7 @@ class HttpSession final : public ClientSession {
     HttpRouteGroup group;
   };
 
-  // Reads on to the next whole request. Returns false if there is none.
+  // Reads until the next whole request. Returns false if there is none.
   [[nodiscard]] bool ReadRequest(std::string_view unread, Turn& turn, std::string& out);
   void ChooseBody();
   // Answers the request, or does a part of its work: then rest_ is set.

@@ -30,7 +30,7 @@ inline constexpr std::size_t kMetricLabelBytesMax = 128;
 class LimitLabels {
  public:
   using Rows = std::map<std::string, LimitTotals::Numbers>;  // by label
-  // Some rows, one behind the other.
+  // A range of consecutive rows.
   struct RowRange {
     Rows::const_iterator first;
     Rows::const_iterator last;

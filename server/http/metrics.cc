@@ -50,8 +50,8 @@ class Scrape : public ServerReader {
     }
     return *limits_;
   }
-  // Chooses the next rows of the limits, at most so many; 0 for none. Returns whether they follow
-  // others.
+  // Chooses the next rows of the limits, at most `rows_max`. Returns whether they follow earlier
+  // ones.
   bool TakeRows(std::size_t rows_max) {
     const LimitLabels::Rows& all = Limits().rows;
     const bool goes_on = HasMoreRows();
@@ -60,9 +60,9 @@ class Scrape : public ServerReader {
     for (rows_ = 0; rows_ < rows_max && rows_end_ != all.end(); ++rows_) ++rows_end_;
     return goes_on;
   }
-  // True if there are rows behind those that were chosen.
+  // True if there are rows behind the chosen ones.
   [[nodiscard]] bool HasMoreRows() { return rows_ > 0 && rows_end_ != Limits().rows.end(); }
-  // Those that were chosen.
+  // The chosen rows.
   [[nodiscard]] LimitLabels::RowRange Rows() const { return {rows_begin_, rows_end_}; }
   [[nodiscard]] const CommandRows& Commands() {
     if (!commands_) commands_ = services.totals.CommandsOf(services);
@@ -74,7 +74,7 @@ class Scrape : public ServerReader {
   }
   // Requires: IsReplica, which may have changed since.
   [[nodiscard]] LinkStatus Link() { return Replication().link.value_or(LinkStatus{}); }
-  // A time of this host as one of the wall clock, which other hosts have, too.
+  // Converts a time of this host to the wall clock, which other hosts share.
   [[nodiscard]] double WallSeconds(HostInstant time) const {
     return Seconds(time.time_since_epoch() + services.host_clock_offset());
   }

@@ -1,8 +1,8 @@
 // The metrics of the server for Prometheus, which reads them from /metrics of the admin port.
 //
 // The page is written in parts, between which other clients have their turns. A metric is a row in
-// metrics.cc; docs/metrics.md lists them. They are the counts that INFO and
-// RL.STATS show, read when they are asked for.
+// metrics.cc; docs/metrics.md lists all. Metrics are the counts that INFO and RL.STATS show, read
+// at each scrape.
 #pragma once
 
 #include <string>

@@ -31,7 +31,7 @@ inline constexpr int kIpHopsMax = 32;
 struct ProxyForm {
   OriginalRequest original = OriginalRequest::kXForwarded;
   int ip_hops = 1;            // 1 to kIpHopsMax: the entry of X-Forwarded-For, from the right
-  int ipv6_bits = kIpv6Bits;  // 1 to kIpv6BitsMax: those of an IPv6 address that count
+  int ipv6_bits = kIpv6Bits;  // 1 to kIpv6BitsMax: the bits of an IPv6 address that count
 };
 
 class ProxiedRequest {
@@ -48,7 +48,8 @@ class ProxiedRequest {
   [[nodiscard]] Value Ip(std::string& scratch) const;
   [[nodiscard]] Value Method() const;
   [[nodiscard]] Value Host() const;
-  // As sent, not decoded, without a query; and as all spellings of it have it (AppendNormalPath).
+  // The path as sent, not decoded, without a query; and its normal form, which all its spellings
+  // share (AppendNormalPath).
   [[nodiscard]] Value Path() const;
   [[nodiscard]] Value NormalPath(std::string& scratch) const;
   // A segment of such a path, the first one is 1: "/v1/users" has "v1" and "users".

@@ -56,8 +56,8 @@ class RateLimitFields {
                   const FieldChoice& choice);
 
   // Writes the chosen fields that have a value. `limiter`: the one that has decided, which hashes
-  // keys for the parameter `pk`. After an admission that left a limit without a token, it is asked
-  // when the same request would pass: the cost is that of a look.
+  // keys for the parameter `pk`. After an admission that left a limit without a token, this asks
+  // `limiter` when the same request would pass, which costs as much as a look.
   void Write(Limiter& limiter, HttpWriter& writer) const;
 
   // The name of the limit that decided; empty unless it is shown.

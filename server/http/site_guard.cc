@@ -15,7 +15,8 @@ bool IsPort(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// Without the port and, for an IPv6 address, the brackets; empty for what is no host.
+// Returns the host without the port and, for an IPv6 address, without the brackets; empty if the
+// text is no host.
 std::string_view NameOfHost(std::string_view host) {
   const bool in_brackets = host.starts_with('[');
   const std::size_t end = in_brackets ? host.find(']') : std::min(host.find(':'), host.size());

@@ -32,8 +32,9 @@ struct SiteRefusal {
   std::string_view error;
 };
 
-// The refusal of a request for a decision that a page may have made a browser send; nothing if no
-// page has. For requests that no password or certificate has proved to be a user's.
+// Returns the refusal of a request for a decision that a page may have made a browser send; nothing
+// if no page has. For requests of clients that have proved themselves neither by a password nor by
+// a certificate.
 [[nodiscard]] std::optional<SiteRefusal> RefusalOfSite(const HttpHead& head,
                                                        const Options& options);
 

@@ -82,7 +82,7 @@ bool ReadCommands(HttpExchange& exchange, CommandReader& commands,
   return false;
 }
 
-// A pipeline that is on its way.
+// A pipeline whose commands are being run.
 struct Pipeline {
   explicit Pipeline(HttpExchange& exchange)
       : commands(exchange.body()), bytes(BytesWanted(exchange.head())) {}

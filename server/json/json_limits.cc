@@ -121,7 +121,7 @@ std::string StateErrorOfAny(const Services& services,
   return {};
 }
 
-// A batch that is on its way.
+// A batch whose requests are being run.
 struct Batch {
   explicit Batch(std::string_view body) : reader(body) {}
 

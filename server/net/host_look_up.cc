@@ -50,7 +50,7 @@ struct HostLookUp::Shared : std::enable_shared_from_this<Shared> {
 
   Mutex mutex;
   asio::io_context& context;         // it lives while there is `take`
-  Take take ABSL_GUARDED_BY(mutex);  // null: the answer was told, or is not wanted
+  Take take ABSL_GUARDED_BY(mutex);  // null: the answer was given, or is not wanted
 };
 
 HostLookUp::HostLookUp(const std::string& host, asio::io_context& context, Take take)

@@ -7,7 +7,8 @@
 // getaddrinfo takes half a minute where name servers are silent, and nothing can end it. So each
 // look-up has a thread of its own, which the process does not wait for; an answer that comes after
 // the end of the object is dropped. At most kHostLookUpsMax are under way in the process: one more
-// fails, as does one for which the system has no thread. An address needs neither.
+// fails, as does one for which the system has no thread. An address, unlike a name, needs neither a
+// place nor a thread.
 #pragma once
 
 #include <cstddef>

@@ -178,7 +178,7 @@ void IoThread::RunBetweenTurns(std::span<const std::unique_ptr<IoThread>> thread
   all_have_run.wait();
 }
 
-// A wait that began before is known once no command is under way.
+// Once no command is under way, all waits that began before the call are known.
 void IoThread::GiveBackWaits(std::span<const std::unique_ptr<IoThread>> threads) {
   if (threads.empty()) return;
   RunBetweenTurns(threads, [](IoThread&) {});

@@ -95,12 +95,12 @@ class IoThread {
                               const std::function<void(IoThread& thread)>& step);
 
   // Answers all requests that wait for tokens with an error, and returns the tokens, because the
-  // server has become a replica; and begins the waits of all replies so far. Requires as above, and
-  // that no wait begins any more.
+  // server has become a replica. Begins the waits of all replies so far. Requires: as above, and no
+  // new wait begins.
   static void EndAllWaits(std::span<const std::unique_ptr<IoThread>> threads);
 
-  // Drains all threads. The tokens of all requests that wait for them are returned before, and from
-  // now on no request waits. Requires as above.
+  // Returns the tokens of all requests that wait for them, and drains all threads. From now on no
+  // request waits. Requires as above.
   static void DrainAll(std::span<const std::unique_ptr<IoThread>> threads);
 
   // Ends the thread after the present step. The destructor cuts open connections.

@@ -26,11 +26,11 @@ class LoopThread {
   // Handlers may be posted by any thread; they wait for the next job.
   [[nodiscard]] asio::io_context& context() noexcept { return context_; }
 
-  // As those of WaitingThread. The loop is not stopped when the job begins.
+  // As Begin and Await of WaitingThread. The loop is not stopped when the job begins.
   void Begin(std::function<void()> job);
   void Await() { thread_.Await(); }
-  // Runs the handlers that are left: those of operations that were cancelled, and those that were
-  // posted. Requires: there is no job, and nothing in the loop waits.
+  // Runs the remaining handlers, of cancelled operations and posted ones. Requires: there is no
+  // job, and nothing in the loop waits.
   void Clear();
 
  private:

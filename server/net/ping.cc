@@ -79,8 +79,8 @@ const std::string& NearestOf(const AddressList& addresses) {
   return nearest != addresses.end() ? *nearest : addresses.front();
 }
 
-// The server at the ports of the options, on this host, or on their bind addresses or Unix socket
-// if it is empty.
+// Returns the server at the ports of the options on `host`. If `host` is empty, the server is at
+// the bind address or the Unix socket of the options.
 absl::StatusOr<Target> TargetAtOwnPorts(const Options& options, const std::string& host) {
   const std::string& from = host.empty() ? NearestOf(options.bind) : host;
   if (!options.tls_only && options.port != 0) return TcpTarget(from, options.port, false);

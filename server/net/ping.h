@@ -20,12 +20,12 @@ namespace weir {
 inline constexpr std::chrono::milliseconds kPingTime = std::chrono::seconds{3};
 
 // Asks the server at `address`: "HOST:PORT", or the path of a Unix socket, which has a '/'. An IPv6
-// address alone, "::1", is a host with the port of the options. An empty one is the address where a
-// server with these options listens: its port, or else its Unix socket, or else its tls-port. The
-// port is spoken to by TLS if it is the tls-port of the options; the server's certificate is not
-// verified.
+// address alone, "::1", is a host with the port of the options. An empty address stands for the
+// place where a server with these options listens: its port, or else its Unix socket, or else its
+// tls-port. The call uses TLS if the port is the tls-port of the options, and does not verify the
+// server's certificate.
 //
-// Fails with kInvalidArgument if the address is none; else with kUnavailable and one line that
+// Fails with kInvalidArgument if the address is invalid; else with kUnavailable and one line that
 // names the address and the reason. Blocks.
 absl::Status Ping(const Options& options, std::string_view address,
                   std::chrono::milliseconds time = kPingTime);

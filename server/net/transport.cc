@@ -133,8 +133,8 @@ void Transport::MoveTo(asio::io_context& context) {
   std::error_code error;
   socket_.assign(protocol, descriptor, error);
   if (error) {
-    // The kernel has no room for it: reads and writes will fail. TLS would go on with whatever gets
-    // the descriptor's number next.
+    // The kernel has no room for it: reads and writes will fail. TLS would continue with whatever
+    // gets the descriptor's number next.
     session_.reset();
     close(descriptor);
   }

@@ -5,8 +5,8 @@
 //     channels.Publish("news", "hello");                // any thread
 //
 // A message goes to the outbox of each subscriber, in the protocol that its client speaks. It
-// reaches the clients of this server only, those connected now, at most once. Names are of any
-// bytes; the callers bound them (kChannelBytesMax, kGlobPatternBytesMax).
+// reaches the clients of this server only, those connected now, at most once. Names may have any
+// bytes; the callers bound their lengths (kChannelBytesMax, kGlobPatternBytesMax).
 //
 // Patterns are matched outside of the lock, and their number is bounded: so a message costs at most
 // kMatchStepsMax steps, about 10 ms, and no other client waits for them. The server's own messages
@@ -37,13 +37,14 @@
 
 namespace weir {
 
-// Of the name of a channel.
+// The bound on the name of a channel.
 inline constexpr std::size_t kChannelBytesMax = 512;
-// Distinct patterns with a subscriber: of all clients, and of those of one named user.
+// The bounds on distinct patterns with a subscriber: of all clients, and of the clients of one
+// named user.
 inline constexpr std::size_t kPatternsMax = 256;
 inline constexpr std::size_t kPatternsOfUserMax = 64;
-// The steps of one message, or of one search for channels. A step is a byte of a pattern at a byte
-// of a name; a channel that is searched counts as kStepsPerChannel besides.
+// The bound on the steps of one message, or of one search for channels. A step compares a byte of a
+// pattern with a byte of a name; each channel of a search adds kStepsPerChannel.
 inline constexpr std::size_t kMatchStepsMax =
     kPatternsMax * kGlobPatternBytesMax * kChannelBytesMax;
 inline constexpr std::size_t kStepsPerChannel = 1024;
@@ -63,9 +64,9 @@ class Subscriber {
   Subscriber& operator=(const Subscriber&) = delete;
 
   // Subscribes to all of the names, and returns the number of subscriptions after each. Subscribing
-  // twice does nothing. Fails with kResourceExhausted, and subscribes to none, if there were too
-  // many patterns then; they count for `user`, or with kSoleIntroducer for all together only. Cost:
-  // O(log of the client's subscriptions) a name.
+  // twice does nothing. Fails with kResourceExhausted, and subscribes to none, if there would be
+  // too many patterns. The patterns count for `user`; with kSoleIntroducer they count for all
+  // clients only. Cost: O(log of the client's subscriptions) a name.
   absl::StatusOr<std::vector<std::size_t>> Subscribe(SubscriptionKind kind,
                                                      std::span<const std::string_view> names,
                                                      Introducer user = kSoleIntroducer);
@@ -98,16 +99,16 @@ class Channels {
   // them.
   explicit Channels(const std::vector<std::string>& own = {});
 
-  // Sends a message to all subscribers of the channel, and to those of each pattern that it
-  // matches, but for killed clients. Returns their number. Cost: O(subscribers), and
+  // Sends a message to all subscribers of the channel, and to those of each matching pattern,
+  // except killed clients. Returns the number of receivers. Cost: O(subscribers), and
   // StepsToPublish() before any lock is taken.
   std::size_t Publish(std::string_view channel, std::string_view message);
   [[nodiscard]] std::size_t StepsToPublish(std::string_view channel) const;
-  // The same to the server's channel at this place in `own`. A subscriber that is behind misses the
-  // message (Outbox::Offer). Cost: O(subscribers).
+  // Does the same for the server's channel at this place in `own`. A subscriber that is behind
+  // misses the message (Outbox::Offer). Cost: O(subscribers).
   struct Sent {
     std::size_t receivers = 0;
-    std::size_t dropped = 0;  // those that have missed it
+    std::size_t dropped = 0;  // subscribers that have missed it
   };
   Sent PublishOwn(std::size_t own, std::string_view message);
 
@@ -131,7 +132,7 @@ class Channels {
 
  private:
   friend class Subscriber;
-  // Each with the user that it counts for.
+  // The subscribers of a name, each with the user that it counts for.
   using Subscribers = absl::flat_hash_map<Subscriber*, Introducer>;
   using Named = absl::flat_hash_map<std::string, Subscribers>;
   using Patterns = std::vector<std::string>;
@@ -139,7 +140,7 @@ class Channels {
   using PatternCounts = absl::flat_hash_map<std::string, std::size_t>;
   struct OwnChannel {
     std::string name;
-    // The subscriptions that hear it, of all clients: itself, or patterns.
+    // The subscriptions of all clients that hear it: to its name, or to patterns.
     std::vector<std::pair<SubscriptionKind, std::string>> heard_by = {};
   };
 

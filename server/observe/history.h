@@ -59,8 +59,8 @@ class History {
 
   // Takes the present counts from `read`, called under a lock, if a second has begun since the last
   // time; otherwise it costs a comparison. The first call begins the history: only later counts are
-  // in it. `now` may be any time; one that is at most kLateSeconds earlier than the last is that of
-  // a thread which has read the clock before, and is not due.
+  // in it. `now` may be any time. A time at most kLateSeconds before the last one is not due: it
+  // comes from a thread that has read the clock earlier.
   void Update(Instant now, const std::function<LimitTotals::Reading()>& read);
 
   struct Series {

@@ -3,9 +3,9 @@
 //     const Monitor monitor(monitors, outbox);                         // the client's session
 //     if (monitors.any()) monitors.Show(now, address, words);          // a session that executes
 //
-// A line goes to the outbox of each monitor. One that is behind (Outbox::Offer) misses lines, and
-// is told how many in the next line that it gets. Without a monitor, a command costs one relaxed
-// load. Thread-safe.
+// A line goes to the outbox of each monitor. A monitor that is behind (Outbox::Offer) misses lines;
+// the next line that it gets says how many. Without a monitor, a command costs one relaxed load.
+// Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -50,7 +50,7 @@ class Monitors {
 
   [[nodiscard]] bool any() const noexcept { return count_.load(std::memory_order_relaxed) > 0; }
   // Shows all monitors a command that was executed at `now` for the client at `address`. Returns
-  // the number of those that have missed it.
+  // the number of monitors that have missed it.
   std::size_t Show(Instant now, std::string_view address, std::span<const std::string_view> words);
 
   // The line of a command: 1339518083.107412 [0 127.0.0.1:60866] "keys" "*"

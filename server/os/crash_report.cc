@@ -44,8 +44,8 @@ constexpr std::array kFatal = {SignalName{SIGSEGV, "SIGSEGV"}, SignalName{SIGBUS
                                SignalName{SIGFPE, "SIGFPE"}, SignalName{SIGILL, "SIGILL"},
                                SignalName{SIGABRT, "SIGABRT"}};
 
-// SIGALRM ends a report that hangs, since the fault was in the loader, or standard error is a pipe
-// that is full.
+// SIGALRM ends a report that hangs, as when the fault was in the loader, or when standard error is
+// a full pipe.
 constexpr unsigned kReportSecondsMax = 10;
 constexpr std::size_t kStackBytes = std::size_t{64} << 10;
 constexpr int kCallsMax = 64;
@@ -133,7 +133,7 @@ void OnFatalSignal(int signal, siginfo_t* info, void* /*context*/) {
   if (info->si_code <= 0) raise(signal);
 }
 
-// What the compiler calls `type`, or its mangled name if there is no memory.
+// Adds the name of `type`, or its mangled name if there is no memory.
 void AddType(ReportLine& line, const std::type_info& type) {
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> name(
@@ -161,7 +161,7 @@ void AddType(ReportLine& line, const std::type_info& type) {
   std::abort();
 }
 
-// The alternate stack of a thread, above a page that no write passes.
+// The alternate stack of a thread, above a page that stops every write.
 class ReportStack {
  public:
   ReportStack() {
@@ -203,7 +203,7 @@ void ReportCrashes(std::string_view version) {
   reported_version = version;
   std::set_terminate(OnTerminate);
   if constexpr (kHasSanitizer) return;
-  // The first call loads the unwinder, which takes the heap.
+  // The first call loads the unwinder, which uses the heap.
   std::array<void*, 1> call;
   backtrace(call.data(), 1);
   UseReportStack();

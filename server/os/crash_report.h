@@ -4,9 +4,9 @@
 //     /usr/bin/weir-server(+0x1b2c3) [0x55d0c31b2c3]                 the calls, the latest first
 //     ...
 //
-// `addr2line -e weir-server -f -C 0x1b2c3` makes a line of source of each. The process then ends by
-// the signal itself, so that the core, and what systemd says, are those of the fault. An exception
-// that nothing catches is named with its thread before.
+// `addr2line -e weir-server -f -C 0x1b2c3` prints the source line of a call. The process then ends
+// by the signal itself, so that the core and the message of systemd are those of the fault. If an
+// exception is not caught, an earlier line names it and its thread.
 //
 // The report is written by calls that are safe in a signal handler, on a stack of its own: an
 // overflow of the thread's stack is reported, too. Builds with a sanitizer leave the signals to it.

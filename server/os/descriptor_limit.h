@@ -9,11 +9,11 @@ namespace weir {
 // event loop of the main thread, the reserve of its listeners, and files and sockets that are open
 // for a moment.
 inline constexpr std::int64_t kDescriptorsReserved = 32;
-// Those of an event loop, as each thread that serves clients has one.
+// The descriptors of an event loop; each thread that serves clients has one.
 inline constexpr std::int64_t kDescriptorsPerLoop = 3;
-// Those of replication: two loops, 16 replicas, and the link to a primary.
+// The descriptors of replication: two loops, 16 replicas, and the link to a primary.
 inline constexpr std::int64_t kDescriptorsForReplication = 2 * kDescriptorsPerLoop + 16 + 2;
-// Clients that are refused, while they are told so.
+// The descriptors of clients that are being refused.
 inline constexpr std::int64_t kDescriptorsForRefusals = 33;
 // Descriptors of RocksDB, with a --data-dir.
 inline constexpr std::int64_t kDescriptorsForState = 64;
@@ -25,7 +25,7 @@ struct DescriptorUse {
   bool keeps_state = false;  // it has a --data-dir
 };
 
-// The limit that this many clients need.
+// Returns the limit that this many clients need.
 [[nodiscard]] std::int64_t DescriptorsFor(std::int64_t clients, const DescriptorUse& use) noexcept;
 
 // The part of `limit` descriptors that is left for clients, at most `wanted`; 0 or less if it is

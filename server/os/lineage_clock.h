@@ -6,14 +6,14 @@
 //     clock.SetShift(shift);    // again and again, as frames come (replication/time_shift.h)
 //     clock.Fix(last_frame);    // the server becomes a primary: the shift is fixed
 //
-// The time goes on over a promotion: buckets neither refill at once nor go back. While the server
+// The time continues over a promotion: buckets neither refill at once nor go back. While the server
 // follows one primary, and after its promotion, the time never goes back; it may do so only when
 // the server begins to follow another one.
 //
-// Only decisions, and what is kept of them, go by this time. It may go back, or leap by hours, when
-// the server begins to follow a primary, and it says nothing before the first frame. So durations
-// and deadlines of this host are never differences of Now(): they use HostNow(), which is the time
-// of the host's clock whatever the shift is, or Stopwatch(). The types see to it: an Instant and a
+// Only decisions and their records use this time. It may go back, or leap by hours, when the server
+// begins to follow a primary, and it means nothing before the first frame. So durations and
+// deadlines of this host are never differences of Now(): they use HostNow(), which is the time of
+// the host's clock whatever the shift is, or Stopwatch(). The types enforce this: an Instant and a
 // HostInstant neither compare nor subtract.
 //
 // A server that never followed has no shift, and pays one relaxed load. One that follows pays an
@@ -41,18 +41,19 @@ class LineageClock final : public Clock {
   [[nodiscard]] Reading Read() const override;
   [[nodiscard]] Nanos Stopwatch() const override { return own_.Stopwatch(); }
 
-  // Begins to follow, before any primary has told its time: the time runs on from `last`, that of
-  // the state on disk, so nothing ends that a primary may still count. That holds the time back
-  // only until Fix().
+  // Begins to follow before any primary has told its time. The time continues from `last`, the time
+  // of the state on disk, so that nothing ends that a primary may still count. This holds the time
+  // back only until Fix().
   void RunOn(Instant last);
   // Begins to follow a primary, whose time may be earlier than the present one. A thread that reads
   // the clock meanwhile gets the time before or after.
   void Rebase(Nanos shift);
   // Moves on, while it follows. With a smaller shift the time stands still until it is reached.
   void SetShift(Nanos shift);
-  // Ends following. The time is no earlier than `at_least` from now on, nor than what the clock has
-  // told; nor than `own`, unless a primary has told its time. Returns by how much the time moves on
-  // because none has, and 0 if one has. Does nothing on a clock that does not follow.
+  // Ends following. From now on the time is no earlier than `at_least` and than any time that the
+  // clock has told; unless a primary has told its time, it is no earlier than `own` either. Returns
+  // by how much the time moves on because no primary has told its time; 0 if one has. Does nothing
+  // on a clock that does not follow.
   Nanos Fix(Instant at_least);
 
   // The present shift; 0 if it never followed.

@@ -12,7 +12,7 @@
 
 namespace weir {
 
-// Thread-safe. Its end waits for the task.
+// Thread-safe. The destructor waits for the task.
 class SideThread {
  public:
   // Runs the task, and then `done`, when the next task may begin; `done` must be short. Fails with

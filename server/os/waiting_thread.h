@@ -4,7 +4,8 @@
 //     thread.Begin([&] { ... });           // any time later; cannot fail
 //     thread.Await();
 //
-// The system may have no thread left later, just when clients storm and a server's role changes.
+// Later the system may have no thread left, just when many clients connect and a server's role
+// changes.
 #pragma once
 
 #include <condition_variable>
@@ -26,7 +27,7 @@ class WaitingThread {
 
   // Begins a job on the thread. Requires: there was none before, or it was awaited.
   void Begin(std::function<void()> job);
-  // Returns when the job has ended; at once if none has begun.
+  // Returns when the job has ended; immediately if none has begun.
   void Await();
 
  private:

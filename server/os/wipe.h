@@ -20,8 +20,8 @@ inline void Wipe(std::string& text) noexcept {
   text.clear();
 }
 
-// A text that is wiped at its end and before it gets another value. A move is a copy, as a moved
-// text would leave its bytes behind.
+// A text that is wiped when it is destroyed and before it gets another value. A move copies the
+// text, since a moved text would leave its bytes behind.
 class Secret {
  public:
   Secret() = default;

@@ -33,12 +33,13 @@ void ReplicationControl::BeginTerm(std::uint64_t offset) {
   begun_term_ = history_.term;
 }
 
-// Whether Sentinel is not to promote this server, since that could forget what was acknowledged.
+// Returns whether Sentinel must not promote this server, since that could forget acknowledged
+// changes.
 bool ReplicationControl::IsDistrusted() const {
   return history_.lacks && services_.settings.Get(&Options::ack_replicas) > 0;
 }
 
-// The state is the one that counts: that of a primary, or of a replica in sync.
+// Notes that the state lacks nothing: the server is a primary, or a replica in sync.
 void ReplicationControl::NoteWhole() {
   MutexLock lock(mutex_);
   history_.lacks = false;

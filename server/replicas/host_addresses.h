@@ -1,5 +1,5 @@
-// The addresses of hosts by name, kept for 10 s. Everything happens on the thread of the context,
-// which no look-up keeps waiting, nor does one keep it from its end.
+// The addresses of hosts by name, kept for 10 s. Everything happens on the thread of the context. A
+// look-up neither keeps that thread waiting nor keeps it from ending.
 #pragma once
 
 #include <chrono>

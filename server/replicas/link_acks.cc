@@ -35,7 +35,7 @@ void PrimaryLink::NoteSaved() {
   asio::post(context_, [this] { owes_ack_ = applies_; });
 }
 
-// An acknowledgement of what is new waits for the disk.
+// Requests a save of new changes, because their acknowledgement waits for the disk.
 void PrimaryLink::SaveWhatIsNew() {
   const std::optional<std::uint64_t> shown = sink_.shown();
   if (!acks_from_disk_ || !shown || asked_to_save_ == shown) return;

@@ -51,8 +51,9 @@ bool IsOfThisHost(const address& wanted) {
   return false;
 }
 
-// The address that a connection to the host reaches, if the host is a number in any spelling that
-// the resolver takes: "127.1", "0x7f000001", "::ffff:127.0.0.1". An unspecified one is loopback.
+// Returns the address that a connection to the host reaches, if the host is a number in any
+// spelling that the resolver takes: "127.1", "0x7f000001", "::ffff:127.0.0.1". An unspecified
+// address becomes loopback.
 std::optional<address> NumericAddress(const std::string& host) {
   addrinfo hints{};
   hints.ai_flags = AI_NUMERICHOST;

@@ -29,7 +29,8 @@ PlannedSwitch::PlannedSwitch(FailoverRequest request, HostInstant now)
       begun_(now),
       deadline_(now + request_.timeout.value_or(kFailoverTime)) {}
 
-// Those that can save come first, then those that have answered, then those that have most.
+// Replicas that can save come first, then those that have answered, then those with the greatest
+// offset.
 std::tuple<bool, bool, std::uint64_t> PlannedSwitch::Rank(const ReplicaStatus& replica,
                                                           HostInstant now) const {
   return {!replica.cannot_save, is_there(replica, now), replica.offset};

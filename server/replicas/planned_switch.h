@@ -1,9 +1,8 @@
 // A planned switch that waits for its replica: which one takes over, and when. A decision about
 // values; pure, not thread-safe.
 //
-// The replica is one that can save, has everything but the last kCloseBytes, and has said so since
-// the switch began. So clients are paused for a few milliseconds only: those in which it gets the
-// rest.
+// The replica must be able to save, lack at most the last kCloseBytes, and have said so since the
+// switch began. So clients are paused only for the few milliseconds in which it gets the rest.
 #pragma once
 
 #include <chrono>
@@ -37,9 +36,9 @@ class PlannedSwitch {
     ReplicaStatus target{};  // of kYield
     std::string reason{};    // of kGiveUp: a phrase
   };
-  // The next step. `head`: the primary's offset. A replica that lacks partitions is never the one,
-  // not even with `force`: it would forget them. One that cannot save is it with `force` alone, as
-  // one that lags: with `--durability always` it would refuse changes.
+  // The next step. `head`: the primary's offset. A replica that lacks partitions is never chosen,
+  // not even with `force`: it would forget them. A replica that lags, or cannot save, is chosen
+  // only with `force`: with `--durability always` one that cannot save would refuse changes.
   [[nodiscard]] Step Next(std::span<const ReplicaStatus> replicas, std::uint64_t head,
                           HostInstant now) const;
 

@@ -62,11 +62,11 @@ class PrimaryLink {
     virtual void ReportDropped() = 0;
     // The state of the link has changed.
     virtual void Show(bool complete, bool up) = 0;
-    // This server is in sync, for the first time since it has joined its primary.
+    // Notes that this server is in sync, for the first time since it has joined its primary.
     virtual void NoteInSync() = 0;
     // Requests a save, whose beginning and end it tells the link (NoteSaveBegun, NoteSaved).
     virtual void SaveSoon() = 0;
-    // Whether the last save failed.
+    // Returns whether the last save failed.
     [[nodiscard]] virtual bool is_save_failing() const = 0;
   };
   struct Parts {

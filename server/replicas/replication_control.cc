@@ -353,7 +353,8 @@ void ReplicationControl::BecomePrimary() {
                sink->shown() ? "" : "; it has not had the whole state of its last primary");
 }
 
-// Ends the time of a replica. Only a primary that was heard since the start may hold it back.
+// Ends the following of a primary's time. Only a primary that was heard since the start may hold
+// the time back.
 void ReplicationControl::FixClock(Instant at_least) {
   const Nanos moved = clock_.Fix(at_least);
   if (moved == Nanos{0}) return;

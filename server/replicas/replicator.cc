@@ -93,7 +93,8 @@ void Replicator::Describe(ReplicationStatus& status) const {
   const Nanos max_lag = settings_.Get(&Options::min_replicas_max_lag);
   const auto age_of_lack = [&](const AckBody& acked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (acked.offset >= ring_.head()) return Nanos{0};
-    // If the first frame that it lacks is gone, the oldest one that is left says it best.
+    // If the first frame that it lacks is gone, the oldest frame in the ring gives the closest
+    // time.
     const std::uint64_t lacks_from = std::max(acked.offset, ring_.tail());
     const Instant lacks_since = ring_.TimeAt(lacks_from).value_or(acked.newest);
     return std::max(now - lacks_since, Nanos{0});

@@ -5,9 +5,9 @@
 //                                          -> for each replica: Source -> its socket
 //
 // A tick comes every millisecond while there are changes, every other one while ticks bring many,
-// and more rarely while there are none: then a client's change begins one at once. A replica that
-// acknowledges nothing for repl-timeout is closed. One that does not read costs 256 KiB besides the
-// ring, and one copy: of a partition, or of all policies.
+// and more rarely while there are none: then a client's change begins one immediately. A replica
+// that acknowledges nothing for repl-timeout is closed. One that does not read costs 256 KiB
+// besides the ring, and one copy: of a partition, or of all policies.
 #pragma once
 
 #include <atomic>
@@ -162,7 +162,8 @@ class Replicator final : public ChangeConsumer {
   RecordsWriter changes_ ABSL_GUARDED_BY(mutex_);
   std::vector<ReplicaPtr> replicas_ ABSL_GUARDED_BY(mutex_);  // changed by the thread only
   std::uint64_t partitions_sent_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Of the replicas that were in sync, the ACK that has most; also after its replica has left.
+  // The ACK with the greatest offset of all replicas that were in sync; it stays after its replica
+  // has left.
   std::optional<AckBody> last_synced_ ABSL_GUARDED_BY(mutex_);
   std::atomic<bool> tick_is_due_{false};  // a Tick is in the thread's queue
 

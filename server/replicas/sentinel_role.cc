@@ -33,10 +33,10 @@ constexpr std::chrono::seconds kTakeoverAgeMax{5};
 
 bool ReplicationControl::is_watched() const { return !services_.options.sentinel.empty(); }
 
-// Called at the start of a server that is to be a primary. After a crash Sentinel is to promote a
-// replica, which has everything but the lag; so it must take this server for dead, unless the disk
-// has all that was answered. A server without a state may be a replica that has lost it: Sentinel
-// is not to promote it.
+// Called at the start of a server that is to be a primary. After a crash Sentinel should promote a
+// replica, which lacks no more than the lag. So Sentinel must take this server for dead, unless the
+// disk has all that was answered. A server without a state may be a replica that has lost it, so
+// Sentinel must not promote it.
 void ReplicationControl::CloseGate() {
   set_role(ServerRole::kGated);
   const bool has_part = history_.is_replica && history_.id.empty();

@@ -2,8 +2,8 @@
 //
 // A reservation can be given back as long as no later one is charged behind it
 // (Reservation::Part::GivenBack). So where many waits end together, on several threads and of
-// several keys, the tokens of all come back only in one order: the latest reservation first. Who
-// ends them calls this first, and lets each session answer its client afterwards:
+// several keys, the tokens of all come back only in one order: the latest reservation first. A
+// caller that ends waits calls this first, and lets each session answer its client afterwards:
 //
 //     open_waits.Refuse();        // or the server is a replica: from now on no wait begins
 //     ...                         // until no command is under way that began before

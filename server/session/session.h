@@ -95,7 +95,8 @@ class Session final : public ClientSession {
     worker_.services.WakeReplication();
   }
   // True if a command must wait now for the end of a pause: of CLIENT PAUSE, or of a switch of
-  // roles. One that its user may not run need not. Where nothing was ever paused, a load.
+  // roles. A command that its user may not run need not wait. Cost: a load if nothing was ever
+  // paused.
   [[nodiscard]] bool IsHeldBack(const ReadAhead::Command& command) const;
   [[nodiscard]] std::size_t work() const noexcept { return work_; }
   [[nodiscard]] HostInstant paused_until() const noexcept { return paused_until_; }
@@ -141,8 +142,8 @@ class Session final : public ClientSession {
   [[nodiscard]] std::shared_ptr<ClientRecord> shared_record() const { return record_; }
   // Ends the conversation after the present command's reply.
   void Close();
-  // CLIENT KILL: adds a client whose record is marked as killed; and ends the waits of those that
-  // were added, all together, and wakes them. Requires of the latter: no Isolation.
+  // CLIENT KILL. AddKilled adds a client whose record is marked as killed. EndKilled ends the waits
+  // of all added clients together, and wakes them; it requires that this thread has no Isolation.
   void AddKilled(std::shared_ptr<ClientRecord> record) { killed_.push_back(std::move(record)); }
   void EndKilled() {
     if (killed_.empty()) return;

@@ -26,8 +26,8 @@ class Waiter {
   Waiter(const Waiter&) = delete;
   Waiter& operator=(const Waiter&) = delete;
 
-  // The time of the answer, as it looks at `at`. It may become earlier; then the client's record is
-  // woken.
+  // Returns the time of the answer, as known at `at`. It may become earlier; then the client's
+  // record is woken.
   [[nodiscard]] virtual HostInstant ReadyAt(const Clock::Reading& at) const = 0;
   // Does a part of the command's work, about a millisecond. Returns true if there is more, to be
   // done when ReadyAt() says, which may be past.

@@ -1,13 +1,13 @@
-// The checks that were admitted lately, by a value that the proxy gives all checks of one request:
-// so that a request that its proxy asks about several times is charged once.
+// The checks that were admitted lately, by a value that the proxy gives all checks of one request.
+// So a request that its proxy asks about several times is charged once.
 //
 //     AdmittedChecks::Claim claim(admitted, AdmittedChecks::IdOf("site", value, hasher), now);
 //     if (claim.is_admitted()) ... answer yes
 //     if (... the limiter admits) claim.Admit();
 //
-// While a claim lives, another one with the same value waits: of two at once the second sees what
-// the first was told. A denial is not kept. Neither is anything over a restart, and no replica gets
-// it: a second charge is the worst that can follow.
+// While a claim lives, another one with the same value waits, so the second of two simultaneous
+// checks sees the result of the first. A denial is not kept. Nothing is kept over a restart or sent
+// to replicas; the worst effect is a second charge.
 //
 // At least the last kAdmittedChecks of them are known, each for kAdmittedTime. Thread-safe: 64
 // parts with a lock each, and the hash of the value says which. Memory: 40 to 60 bytes a check, 8

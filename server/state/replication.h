@@ -116,14 +116,15 @@ struct ReplicationStatus {
   std::vector<ReplicaStatus> replicas;  // in the order in which they came
   BacklogStatus backlog;
   std::uint64_t partitions_sent = 0;  // whole, to all replicas since the start
-  // What a failover now would forget: the age of the oldest change that the best replica in sync
-  // may lack, or the last one that was, if none is. None: none was since this server is a primary.
+  // The age of the oldest change that a failover now would forget. The best replica in sync may
+  // lack it or, if no replica is in sync, the best one that was. Nothing: no replica was in sync
+  // since this server became a primary.
   std::optional<Nanos> loss_bound;
   std::uint64_t good_replicas = 0;  // synced, and heard within min-replicas-max-lag
   FailoverState failover = FailoverState::kNone;
   bool deposed = false;  // ServerRole::kDeposed
   // A replica that may lack what it has acknowledged, while ack-replicas counts acknowledgements:
-  // Sentinel is not to promote it.
+  // Sentinel must not promote it.
   bool distrusted = false;
   std::optional<std::uint64_t> sentinel_epoch;  // as SentinelWatch::floor
 };

@@ -130,7 +130,7 @@ TEST_F(RlChargeTest, PoliciesAndTheirOverrides) {
   Run("RL.POLICY SET p 10/m 100/h,cost=2");
   EXPECT_EQ(Run("RL.CHARGE k @p COST 12"), Five("0 0 18000 72000 0"));
   EXPECT_EQ(client_.Show("RL.INSPECT k"), "[\"@p#0\" 0 72000 12 0]\n[\"@p#1\" 98 72000 2 0]");
-  Run("RL.POLICY OVERRIDE p k 5/m");  // which cuts the debt to one capacity
+  Run("RL.POLICY OVERRIDE p k 5/m");  // cuts the debt to one capacity
   EXPECT_EQ(Run("RL.PEEK k @p COST 0"), Five("1 0 0 60000 0"));
   // The debt stays, in time, and the present numbers bound what a charge adds to it.
   Run("RL.POLICY SET p 1/m");

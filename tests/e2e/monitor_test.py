@@ -37,9 +37,9 @@ class MonitorTest(ServerTest):
         clients[0].call("PING")
         self.assertEqual(monitor.call("ECHO", "x"), b"x")
 
-    # Goal: a monitor that does not read costs bounded memory, and no other client's time; it is
-    # told how many lines it has missed. Method: one with a small buffer, and a client that gives it
-    # far more to read than may wait.
+    # Goal: a monitor that does not read costs bounded memory, and no other client's time; it learns
+    # how many lines it has missed. Method: one with a small buffer, and a client that gives it far
+    # more to read than may wait.
     def test_a_monitor_that_does_not_read_misses_lines(self):
         server = self.start("--threads", "1")
         monitor = self.connect(server, receive_buffer_bytes=4096)

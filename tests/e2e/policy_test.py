@@ -102,8 +102,8 @@ class PolicyTest(ServerTest):
         server, client = start("--policies", path)
         self.assertEqual(client.call("RL.ALLOW", "banned", "@free")[:3], [0, 0, -1])
 
-    # Goal: what an override or TRIM has cut is cut after a crash, too; a reload of the file cuts
-    # nothing. Method: waits of days and of minutes.
+    # Goal: the cuts of an override or TRIM survive a crash; a reload of the file cuts nothing.
+    # Method: waits of days and of minutes.
     def test_a_trim_survives_a_crash(self):
         path = self.write("policies.toml", '[policies]\nfile = "1000/300d"\n')
         data = ("--data-dir", os.path.join(self.directory, "data"), "--durability", "always",

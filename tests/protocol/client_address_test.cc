@@ -1,6 +1,6 @@
 // Goal: a client is one network, however its address is written, and whatever translator it came
-// through. Method: a table that weir-replay and the routes of checks are held to, too; texts that
-// are no address.
+// through. Method: a table that the tests of weir-replay and of the routes use, too; texts that are
+// no address.
 #include "protocol/client_address.h"
 
 #include <initializer_list>

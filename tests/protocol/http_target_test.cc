@@ -113,7 +113,7 @@ TEST(AppendNormalPathTest, EachSpellingHasOneForm) {
     std::string out = "k/";
     AppendNormalPath(path, out);
     EXPECT_EQ(out, "k/" + std::string(normal)) << path;
-    // The normal form is its own.
+    // The normal form of a normal form is the same.
     std::string again;
     AppendNormalPath(normal, again);
     EXPECT_EQ(again, normal);

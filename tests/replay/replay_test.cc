@@ -271,8 +271,8 @@ TEST_F(ReplayTest, LinesThatAnAskCannotAskAreBad) {
 }
 
 // Goal: a sliding window is over after any time. Method: two requests, so many windows apart that
-// the number of a window is that of before, or one beside it, for windows from the shortest on, and
-// a limit of days beside them.
+// the number of the window is the earlier one again, or one beside it; for windows from the
+// shortest on, and with a limit of days beside them.
 TEST_F(ReplayTest, SlidingWindowsAreOverAfterAnyTime) {
   for (const std::int64_t windows : {std::int64_t{1} << 31, std::int64_t{1} << 32}) {
     for (const std::int64_t beside : {-1, 0, 1}) {

@@ -74,7 +74,7 @@ class SinkTest : public testing::Test {
   bool GetSkip(std::uint64_t to, const PartitionSet& changed, bool lists_policies = false) {
     return Get(FrameKind::kSkip, BodyOf(SkipBody{to, changed, lists_policies}));
   }
-  // What a NEED says now.
+  // The NEED that the sink would send now.
   [[nodiscard]] NeedBody Need() const { return NeedOf(sink_); }
   [[nodiscard]] static NeedBody NeedOf(const Sink& sink) {
     std::string out;
@@ -187,7 +187,7 @@ TEST_F(SinkTest, SaysAsOfWhenItHasAllPolicies) {
   EXPECT_EQ(Need().policies_as_of, std::nullopt);
 }
 
-// A list comes ahead of its frames, so any of it may be what another history never had.
+// A list comes ahead of its frames, so another history may lack any part of it.
 TEST_F(SinkTest, TellsNoPoliciesOfAnotherHistory) {
   EXPECT_TRUE(Get(FrameKind::kPolicies, "policy"));
   const std::uint64_t changed = sink_.applied();
@@ -220,7 +220,7 @@ TEST_F(SinkTest, TheListOfPoliciesCountsAsNewerInAnotherHistory) {
 }
 
 // A list at an offset may have changes that its primary had not taken yet, and that die with it.
-// The history that goes on from that very offset, or from a later one, never has them.
+// The history that continues from that very offset, or from a later one, never has them.
 TEST_F(SinkTest, TellsNoPoliciesOfAListOfAnotherHistory) {
   EXPECT_TRUE(GetAllPolicies());
   EXPECT_TRUE(sink_.Resume(kBegin, true));
@@ -238,7 +238,7 @@ TEST_F(SinkTest, TellsNoPoliciesOfAListOfAnotherHistory) {
   EXPECT_FALSE(GetSynced());
 }
 
-// As TellsNoPoliciesOfAListOfAnotherHistory, of what a save had.
+// As TellsNoPoliciesOfAListOfAnotherHistory, but with loaded policies.
 TEST_F(SinkTest, TellsNoLoadedPoliciesOfAnotherHistory) {
   const Sink::State loaded = {
       .applied = kBegin, .last_changed = LastChanged(kBegin + 1), .policies_changed = kBegin + 1};

@@ -151,7 +151,7 @@ TEST_F(SourceTest, ALongBreakCostsThePartitionsThatHaveChanged) {
   EXPECT_EQ(copied_, (std::vector<std::uint16_t>{2, 3, 4}));
 }
 
-// What was sent of the policies stays sent.
+// Policies that were sent are not sent again unless they change.
 TEST_F(SourceTest, AListOfPoliciesFollowsASkipOnlyIfOneHasChanged) {
   ring_.SetCapacity(70);
   Source source(0);

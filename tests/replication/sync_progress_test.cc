@@ -114,7 +114,7 @@ class SyncProgressTest : public testing::Test {
     }
   }
 
-  // What happens in a step: changes of that many bytes, and what the link carries.
+  // Makes one step: changes of that many bytes, and the bytes that the link carries.
   void Step(std::size_t change_bytes) {
     ++steps_;
     for (std::size_t bytes = 0; bytes < change_bytes; bytes += kFrameBytes) {
@@ -137,7 +137,7 @@ class SyncProgressTest : public testing::Test {
     out_.erase(0, carried);
   }
 
-  // Until the replica has all that there is.
+  // Carries bytes until the replica has the whole state.
   void Drain() {
     do {
       Carry();
@@ -178,7 +178,7 @@ class SyncAtRateTest : public SyncProgressTest, public testing::WithParamInterfa
 TEST_P(SyncAtRateTest, Ends) {
   const std::size_t rate = kLinkBytes * GetParam() / 100;
   Connect(false);
-  // All that there is takes less than 100 bytes and a key an override.
+  // The whole state takes less than a key and 100 bytes for each override.
   const std::size_t steps =
       4 * kOverrides * (kKeyBytes + 100) / (kLinkBytes - rate) + 4 * Source::kOutBytes / kLinkBytes;
   while (!sink_.synced() && steps_ < steps) Step(rate);
@@ -193,7 +193,7 @@ TEST_F(SyncProgressTest, AReplicaThatComesBackGetsWhatHasChanged) {
   Drain();
   const std::size_t whole = carried_;
   EXPECT_GT(whole, kOverrides * kKeyBytes);
-  // More than the ring has.
+  // More bytes than the ring holds.
   for (std::size_t bytes = 0; bytes < 2 * kRingBytes; bytes += kFrameBytes) {
     ring_.Append(kChange, kNow, std::string(kFrameBytes, 'x'), {});
   }

@@ -21,7 +21,8 @@ State& TheState() {
   return state;
 }
 
-// Returns whether that name waits, when it waits no longer.
+// Waits until look-ups of that name fail, and returns true. Returns false immediately for other
+// names.
 bool Wait(const char* name) {
   if (name == nullptr || WaitingNames::name() != name) return false;
   State& state = TheState();

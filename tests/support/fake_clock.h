@@ -10,8 +10,8 @@
 namespace weir {
 
 // Thread-safe: every thread sees a move at once. A fake clock keeps the promises of a clock: moving
-// its host's time back, or a time out of range, aborts. Its stopwatch stands still, too, until a
-// test sets the length of a lap.
+// its host's time back, or a time out of range, aborts. Its stopwatch does not advance, either,
+// until a test sets the length of a lap.
 class FakeClock : public Clock {
  public:
   // 2026-01-01 00:00:00 UTC, for tests that need no particular time.

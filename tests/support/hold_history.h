@@ -210,7 +210,7 @@ class HoldHistory {
     return out;
   }
 
-  // The time until the last of the holds that have tokens of the held limit ends.
+  // Returns the time until the last hold with tokens of the held limit ends.
   [[nodiscard]] Nanos UntilEnd(std::size_t key) const {
     Nanos until{0};
     for (const auto& [name, hold] : holds_) {

@@ -3,8 +3,8 @@ import {h, setText, toast} from './dom.js';
 
 let where = ['-p', '7379'];
 
-// The server that commands are for: this one, as `port` of /api/now has it, or the primary that a
-// replica follows, as the replica refuses changes and decisions.
+// Sets the server that commands address: this one, at the `port` of /api/now, or the primary of a
+// replica, as a replica refuses changes and decisions.
 export function setServer({port, replication}) {
   const primary = replication?.link?.primary;
   const colon = primary?.lastIndexOf(':');

@@ -54,7 +54,7 @@ export function showChange(options) {
   dialog.showModal();
 }
 
-// Closes the dialog, if one is open: what it changes is no longer in view.
+// Closes the dialog, if one is open, because the page no longer shows the thing that it changes.
 export function closeChange() {
   document.querySelector('dialog[open]')?.close();
 }

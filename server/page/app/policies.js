@@ -20,7 +20,7 @@ function hashOf(name) {
   return `#/policies/${encodeURIComponent(name)}`;
 }
 
-// Where a policy comes from, or that it has gone from there.
+// Tags that say which file a policy is from, or that the file no longer has it.
 function policyTags() {
   const retired = h('span', {class: 'tag', title: 'No longer in the policy file'}, 'retired');
   const file = h('span', {class: 'tag long'}, '');

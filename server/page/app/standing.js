@@ -9,7 +9,8 @@ function following(link) {
     : `${behind} It has not heard from its primary for ${duration(link.down_ms)}.`;
 }
 
-// `now`: /api/now. A title and sentences; nothing for a primary that decides.
+// Returns a title and sentences for `now`, the answer of /api/now; nothing for a primary that
+// decides.
 export function standing(now) {
   const link = now.replication.link;
   if (now.role === 'replica') {

@@ -16,8 +16,9 @@ function verdictText(verdict) {
     : `${denied}: a retry can pass in ${wait(verdict.retry_after_ms)}.`;
 }
 
-// A limit of a verdict as a bucket that bucketBar() draws. Of those that do not admit the request
-// only the one that the verdict names is known to deny it: others may be limits on trial.
+// A limit of a verdict as a bucket that bucketBar() draws. If several limits do not admit the
+// request, only the one that the verdict names is known to deny it: the others may be limits on
+// trial.
 function asBucket(limit, denies) {
   const never = limit.reset_after_ms < 0;
   return {

@@ -134,7 +134,7 @@ TEST_F(HoldCommandsTest, CancelGivesAllBack) {
   EXPECT_EQ(Show("EXISTS k"), Host::IsModule() ? "1" : "0") << "in Redis, a mark is in the key";
 }
 
-// What the key's override says in between does not matter, nor what the policy does.
+// Changes of the key's override, or of the policy, in between do not matter.
 TEST_F(HoldCommandsTest, SettlesByThePolicyWhereTheKeyHasNoSuchLimit) {
   EXPECT_EQ(Show("RL.POLICY SET p 100/30d"), "OK");
   EXPECT_EQ(Show("RL.RESERVE k @p COST 10 HOLD a TTL 100000"), "1 90 0 259200000 0");

@@ -1,7 +1,6 @@
-// Goals: a reading of the counts is never that of the middle of a reset; a name that has a row
-// keeps it; free rows go to given names first, and then to those that were used first. Methods: one
-// thread counts and resets, another one reads; more names than rows, in the tables of several
-// threads.
+// Goals: a reading of the counts never shows the middle of a reset; a name that has a row keeps it;
+// free rows go to given names first, and then to those that were used first. Methods: one thread
+// counts and resets, another one reads; more names than rows, in the tables of several threads.
 #include "core/commands/limit_totals.h"
 
 #include <array>

@@ -1,6 +1,7 @@
-// Goal: no call pays for the holds of its key that it does not touch, what it settles is bounded,
-// and holds that have expired together are settled as one after the other. Method: visits beside
-// few and many holds; two limiters with the same holds, one of which is swept after each expiry.
+// Goal: no call pays for the holds of its key that it does not touch, the holds that a call settles
+// are bounded, and holds that expire together are settled as if one after the other. Method: visits
+// beside few and many holds; two limiters with the same holds, one of which is swept after each
+// expiry.
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -41,7 +42,7 @@ class HoldCrowdTest : public HoldFixture {
       ASSERT_TRUE(grant.ok() && grant->verdict.allowed) << i << grant.status();
     }
   }
-  // A request of held limits that have ids, but none of the key's holds.
+  // A request of held limits that have ids, but that no hold of the key has.
   Request ManyHeld(std::string_view key) {
     Request request;
     for (const Limit& limit : held_) request.push_back(CheckOf(key, limit, 1));
@@ -106,7 +107,7 @@ TEST_F(HoldCrowdTest, HoldsThatExpireAtOneInstantAreSettledOnceAndWithinABound) 
   EXPECT_LE(VisitsOf([&] { static_cast<void>(limiter_->Peek(held, now_)); }), 10U);
 }
 
-// The holds that are not due are not visited, whatever else is.
+// Holds that are not due are not visited, even if another one is due.
 TEST_F(HoldCrowdTest, OneThatIsDueCostsOne) {
   OpenMany("k", kCrowd, hours{1});
   ASSERT_TRUE(Hold({CheckOf("k", slots_, 5)}, "short", minutes{1})->verdict.allowed);
@@ -193,7 +194,7 @@ TEST_F(HoldCrowdTest, AHeldLimitEndsWithItsLastOpenHold) {
   EXPECT_EQ(wait(), seconds{50}) << "renewed for less";
 }
 
-// A history of holds whose numbers do not depend on when it was looked at.
+// The numbers of a history of holds do not depend on the times of looks.
 TEST(HoldExpiryLawTest, HoldsThatExpiredTogetherAreSettledAsOneAfterTheOther) {
   CheckLaw(150, [] {
     const std::vector<Limit> limits = {LimitOf("100/h"),        LimitOf("7/m,burst=50"),

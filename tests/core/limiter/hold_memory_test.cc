@@ -110,7 +110,7 @@ TEST_F(UsersHoldMemoryTest, NamedUserHasATenthOfTheMemory) {
   EXPECT_GT(HoldsUntilRefused(*limiter_, ann), 0U);
 }
 
-// A user whose share is used up loses the marks of the user's own holds, and no other user's.
+// A user whose share is used up loses marks of the user's own holds only.
 TEST_F(UsersHoldMemoryTest, NamedUserForgetsNoMarkOfAnother) {
   const Introducer ann = IntroducerNamed("ann");
   const auto reserve = [&](std::string_view key, std::string_view id, Introducer user) {
@@ -147,7 +147,7 @@ TEST(HoldCountsTest, TheMillionIsABoundOfMemory) {
   EXPECT_EQ(counts.bytes_max(), 100U);
 }
 
-// Restored holds count for no user, but among those of all, in both units.
+// Restored holds count for no user, but for the bounds on all holds, in both units.
 TEST(HoldCountsTest, RestoredHoldsTakeTheirPlaceAmongAll) {
   HoldCounts counts(100);
   for (int i = 0; i < 95; ++i) counts.AddRestored();

@@ -223,7 +223,7 @@ TEST_F(FewLimitsTest, IdleLimitsMakeRoom) {
   EXPECT_EQ(link_.dropped(), 0U);
 }
 
-// What the replica forgets as a whole is freed later, but the records need ids now.
+// The memory of Clear() is freed later, but the records need ids now.
 TEST_F(FewLimitsTest, ClearMakesRoomAtOnce) {
   int next = 1;
   for (int round = 0; round < 3; ++round) {

@@ -256,7 +256,7 @@ TEST_F(LimiterHoldsTest, ClearDropsAllHolds) {
   EXPECT_FALSE(Commit("id", "a"));
 }
 
-// All keys wait for it.
+// All keys wait for Clear().
 TEST_F(LimiterHoldsTest, ClearVisitsNoHoldHoweverManyThereAre) {
   for (int i = 0; i < 1'000; ++i) {
     ASSERT_TRUE(Reserve({{"a", "5000,held"}}, std::to_string(i), minutes{1}));

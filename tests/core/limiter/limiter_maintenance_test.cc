@@ -136,7 +136,8 @@ TEST_F(LimiterKeepingTest, ClearForgetsEverythingAndGivesMemoryBack) {
   EXPECT_EQ(limits(), 0u);
 }
 
-// What it has forgotten is freed later, one partition at a time, and may be full again by then.
+// The content that Clear() has forgotten is freed later, one partition at a time; a second Clear()
+// may come before.
 TEST_F(LimiterKeepingTest, WhatClearHasForgottenIsFreedInParts) {
   Fill();
   limiter_->Clear();

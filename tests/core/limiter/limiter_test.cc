@@ -390,7 +390,7 @@ TEST_F(LimiterOfTwoLimitsTest, LimitsWithoutBucketsMakeRoom) {
   EXPECT_FALSE(Refusal({{"a", "5/s"}}).ok());
 }
 
-// What Clear() has forgotten is freed later, but a new limit needs an id now.
+// The content that Clear() has forgotten is freed later, but a new limit needs an id now.
 TEST_F(LimiterOfTwoLimitsTest, ClearMakesRoomAtOnce) {
   for (const bool is_isolated : {false, true}) {
     Decide({{"a", "1/s"}});

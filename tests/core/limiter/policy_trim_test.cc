@@ -143,8 +143,8 @@ TEST_F(PolicyTrimTest, StopsWhenThePolicyHasOtherLimitsOrIsDeleted) {
   }
 }
 
-// The present override of a key counts, though the first step copies all. One of greater numbers
-// makes a new policy object, and stops nothing.
+// The present override of a key counts, although the first step copies all overrides. An override
+// with greater numbers makes a new policy object, and does not stop the work.
 TEST_F(PolicyTrimTest, OverridesThatChangeMeanwhileCount) {
   Override("gone", {"1000/h"});
   Override("changed", {"1000/h"});

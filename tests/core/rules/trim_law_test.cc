@@ -1,7 +1,7 @@
 // Goal: a bucket that is trimmed to new numbers never makes a cost wait longer than before, nor
 // longer than a bucket of the new numbers that was just used up; a second trim changes nothing, and
-// a ban ends no later than was told. Method: a table of the two cases that users meet; the laws for
-// random old and new numbers, buckets, costs and later instants, of every algorithm.
+// a ban ends no later than announced. Method: a table of the two cases that users meet; the laws
+// for random old and new numbers, buckets, costs and later instants, of every algorithm.
 #include <algorithm>
 #include <chrono>
 #include <vector>

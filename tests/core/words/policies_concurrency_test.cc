@@ -202,7 +202,7 @@ std::vector<std::string> ContentText(const Policies& policies) {
   return text;
 }
 
-// Goal: what copies tell while others change policies is completed by the changes that are
+// Goal: copies that are made while others change policies are completed by the changes that are
 // taken after them. Method: a thread that changes policies and overrides all the time.
 TEST(PoliciesReplicationTest, CopiesMayMeetChanges) {
   constexpr int kKeys = 5'000;

@@ -7,9 +7,9 @@ from weir_e2e import NEVER
 
 
 class HostStateTest(ModuleTest):
-    # Goal: a state that no client asks about changes in time alone, so two states are those of one
-    # instant, or they differ without a fault. Method: a mark is due, and a bucket is full, a minute
-    # later; the same AOF is loaded before and after that.
+    # Goal: without any request, a state changes as time passes. So only two states of one instant
+    # must be the same. Method: a mark is due, and a bucket is full, a minute later; the same AOF is
+    # loaded before and after that.
     def test_a_state_changes_in_time_alone(self):
         client = self.connect(start_module(self, options=[*DEBUG, "--appendonly", "yes"]))
         client.call("RL.RESERVE", "k", f"9/{NEVER}", "HOLD", "a", "TTL", 3_600_000)

@@ -7,8 +7,9 @@ from weir_e2e import DEADLINE, Error, encode, scaled
 
 
 class TrimTest(ModuleTest):
-    # Goal: what OVERRIDE and TRIM cut is cut in the AOF, in an RDB file and on replicas, of all
-    # databases, and not once more there. Method: a replica, a load of each kind, and the numbers.
+    # Goal: the cuts of OVERRIDE and TRIM are in the AOF, in an RDB file and on replicas, for all
+    # databases, and are not made again there. Method: a replica, a load of each kind, and the
+    # numbers.
     def test_a_trim_is_kept_and_replicated(self):
         options = [*DEBUG, "--appendonly", "yes"]
         primary = start_module(self, options=options)

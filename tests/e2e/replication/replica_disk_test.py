@@ -102,7 +102,7 @@ class PowerLossTest(ReplicationTest):
         replica.wait()
         self.assertEqual(primary.stop(), 0)
         follows = (*data, *ACKS, "--sentinel", "weir", "--replicaof", f"127.0.0.1 {port}")
-        for _ in range(2):  # A clean stop mends nothing.
+        for _ in range(2):  # A clean stop does not help.
             replica, client = self.restart(*follows)
             shown = fields(client)
             self.assertEqual((shown["complete"], shown["slave_priority"]), ("1", "0"))

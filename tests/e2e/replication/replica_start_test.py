@@ -105,7 +105,7 @@ class RestoreTest(ReplicationTest):
         client.call("SAVE")
         self.assertFalse(os.path.exists(mark), "it has joined its primary")
 
-    # The page's steps on a primary whose replica was the primary since the backup.
+    # The documented steps, on a primary whose replica was the primary since the backup.
     def test_a_primary_is_restored_to_a_term_before_its_replicas(self):
         port = free_port()
         primary = self.launch("--port", str(port), *self.kept("p"))

@@ -374,7 +374,8 @@ class RestartTest(ReplicationTest):
                 self.assertNotIn(WHOLE_COPY, again.log())
                 self.assertLess(int(fields(client)["sync_partitions_sent"]) - copied, 10)
 
-    # The bound counts from the last moment at which a replica was in sync, also when that has left.
+    # The bound counts from the last moment at which a replica was in sync, even after that replica
+    # has left.
     def test_the_loss_bound_is_highest_when_no_replica_is_left(self):
         primary = self.start("--repl-timeout", "1s")
         client = self.connect(primary)

@@ -142,7 +142,7 @@ TEST(HeldStateTest, BucketsOfHeldLimitsAreCountedFromTheOpenHolds) {
   EXPECT_EQ(*bucket, AddHeld(AddHeld({}, 2, later), 1, soon));
 }
 
-// A replica that is told of a cancel, or of a shorter renewal, knows the end of the last one, too.
+// A replica that receives a cancel, or a shorter renewal, also knows the end of the last open hold.
 TEST(HeldStateTest, AHeldLimitEndsWithItsLastOpenHoldOnAReplica) {
   HeldNode node;
   HeldNode replica(2);

@@ -123,7 +123,7 @@ TEST(KeyBucketsTest, HoldsAreCopiedAndCounted) {
   EXPECT_EQ(home.registry.Idle(kLimits).size(), 1U);
 }
 
-// A look is a copy of the buckets, which is good until another hold is due or the value changes.
+// A look is a copy of the buckets, which is valid until another hold is due or the value changes.
 TEST(KeyBucketsTest, KeepsALookUntilMoreIsDue) {
   Home home;
   const LimitId limit = Intern(home.registry, 0);

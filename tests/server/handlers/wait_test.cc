@@ -40,7 +40,8 @@ TEST(CmdWaitTest, AnEndedWaitIsAnErrorAndTheConversationGoesOn) {
   EXPECT_EQ(client.Run("PING"), "+PONG\r\n");
 }
 
-// Between the end of all waits and the end of this one, its time may come.
+// A wait may become ready after the tokens of all waits were returned and before its client is
+// answered.
 TEST(CmdWaitTest, AWaitWhoseTokensWereReturnedIsNotServed) {
   Conversation client;
   OpenWaits& open_waits = client.server().services.open_waits;

@@ -1,6 +1,6 @@
-// Goal: a request of a user that its proxy asks about several times is charged once, and nothing
-// else is let through by it. Method: conversations without sockets: the same value again, other
-// values, none, denials, other routes, pauses; a clock that stands still.
+// Goal: a request of a user that its proxy asks about several times is charged once, and no other
+// request passes because of it. Method: conversations without sockets: the same value again, other
+// values, none, denials, other routes, pauses; a clock that does not advance.
 #include <chrono>
 #include <string>
 #include <string_view>

@@ -149,7 +149,7 @@ TEST(CheckRoutesTest, WhatNoRequestCanPassIsAMistake) {
   const std::string good = "[a]\nkey = \"k\"\nlimits = [\"10/s\"]\n";
   const std::string answer = good + "[a.answer]\n";
   const std::pair<std::string, std::string> cases[] = {
-      // What can only be answered 500, or no.
+      // Routes that can only answer 500, or deny.
       {"[a]\nkey = \"k\"\nlimits = [\"5,held\"]", "c.toml:3: route 'a': '5,held' needs RL.RESERVE"},
       {"[a]\nkey = \"k\"\nlimits = [\"1/s\",\n\"5/s,keep=5\"]",
        "c.toml:4: route 'a': no request can pass '5/s,keep=5' at a cost of 1"},
@@ -161,7 +161,7 @@ TEST(CheckRoutesTest, WhatNoRequestCanPassIsAMistake) {
        "c.toml:3: route 'a': no request can pass '5/m,fixed,keep=6' at a cost of 0"},
       {good + "[[a.and]]\nkey = \"l\"\nlimits = [\"5,held\"]",
        "c.toml:6: route 'a': '5,held' needs RL.RESERVE"},
-      // One thing twice.
+      // Lists that have one item twice.
       {"[a]\nkey = \"k\"\nlimits = [\"@p\", \"1/s\",\n\"@p\"]",
        "c.toml:4: route 'a': '@p' is there twice"},
       {"[a]\nkey = \"k\"\nlimits = [\"60/m\", \"60/60s,name=x\"]",
@@ -173,7 +173,7 @@ TEST(CheckRoutesTest, WhatNoRequestCanPassIsAMistake) {
   for (const auto& [text, error] : cases) EXPECT_THAT(ErrorOf(text), StartsWith(error)) << text;
 }
 
-// A policy may be made later, the limit "none" says no on purpose, and a shadow limit never.
+// A policy may be made later, the limit "none" denies on purpose, and a shadow limit never denies.
 TEST(CheckRoutesTest, LimitsThatMayAdmitAreTaken) {
   for (const char* const limits :
        {"\"@p\"", "\"none\"", "\"5/s,keep=4\"", "\"5/s,cost=5\"", "\"5/s,keep=9,shadow\"",

@@ -64,7 +64,7 @@ TEST_F(CheckTemplateTest, VariablesAreFilled) {
   for (const auto& [text, filled] : cases) EXPECT_EQ(Fill(text), filled) << text;
 }
 
-// A user does not choose a bucket by the way that a path is spelled.
+// A user cannot choose a bucket by the spelling of a path.
 TEST_F(CheckTemplateTest, APathIsTheSameInEachSpelling) {
   form_ = {};
   for (const std::string_view path : {"/users/a%2Fb/", "/%75sers/a%2fb/", "//users///a%2Fb/",

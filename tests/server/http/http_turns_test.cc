@@ -1,7 +1,7 @@
 // Goal: a turn over HTTP obeys the rules of one over RESP: its changes are sent to the replicas at
 // once, a pause holds back what it would hold back there and nothing else, and long work leaves
 // other clients their turns. Method: each path with each kind of command, without sockets and with
-// a clock that stands still; the same commands over RESP.
+// a clock that does not advance; the same commands over RESP.
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -76,7 +76,7 @@ class HttpTurnsTest : public testing::Test {
 TEST_F(HttpTurnsTest, ChangesAreSentToReplicasAtOnce) {
   FakeReplication replication(client_.server().services);
   for (const TurnCase& request : kTurnCases) {
-    // Whatever it changes is there to be changed.
+    // The things that the request changes exist.
     operator_.Show("FLUSHALL");
     operator_.Show("RL.ALLOW k 1000/h COST 5");
     if (request.path != "/v1/reserve") operator_.Show("RL.RESERVE k 1000/h HOLD h TTL 1000000");
@@ -261,7 +261,7 @@ TEST_F(HttpTurnsTest, APauseStopsABatchInTheMiddle) {
   EXPECT_THAT(client_.Send(""), HasSubstr(R"("remaining":7)"));
 }
 
-// What a request has of a long answer is counted as its client's, and goes with it.
+// The finished part of a long answer counts as memory of its client, and is freed with the request.
 TEST_F(HttpTurnsTest, ALongAnswerIsMemoryOfItsClient) {
   nlohmann::json batch;
   for (int i = 0; i < 1000; ++i) {

@@ -193,8 +193,8 @@ TEST(RateLimitFieldsTest, OneBucketIsListedOnce) {
             "\"10/s\";r=9;t=1, \"10/s\";r=9;t=1");
 }
 
-// After the last token `t` is the time of the next one: what a denial says, or, after a look, would
-// say.
+// After the last token `t` is the time of the next token, as a denial says it or, after a look,
+// would say it.
 TEST(RateLimitFieldsTest, AfterTheLastTokenTheTimeIsThatOfTheNext) {
   struct Case {
     std::string_view request;
@@ -221,7 +221,7 @@ TEST(RateLimitFieldsTest, AfterTheLastTokenTheTimeIsThatOfTheNext) {
     EXPECT_EQ(FieldOf(denied, "Retry-After"), std::to_string(last[0].numbers.at("t")));
     EXPECT_TRUE(FieldOf(admitted, "RateLimit")->starts_with(expected.last)) << admitted;
   }
-  // A client that waits as long as it was told is not banned.
+  // A client that waits for `t` is not banned.
   FieldsOf banning;
   EXPECT_EQ(FieldOf(banning.Ask("RL.ALLOW k 1/h,ban=3h"), "RateLimit"),
             "\"1/h,ban=3h\";r=0;t=3600");
@@ -310,7 +310,7 @@ const Told* OnlyOne(const std::vector<Told>& told, std::string_view name) {
   return is_only ? &*found : nullptr;
 }
 
-// Of a limit that has no token left, `t` is what a retry at the same instant is told to wait.
+// For a limit that has no token left, `t` is the wait that a retry at the same instant gets.
 void AssertARetryAgrees(FieldsOf& fields, const std::string& request,
                         const std::vector<Told>& told) {
   const bool is_empty =

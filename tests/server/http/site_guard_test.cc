@@ -1,7 +1,7 @@
 // Goal: the page and decisions are answered under the names that were configured, and under no
-// other, so that no site can use them by giving its own name our address; and what a browser sends
-// for a page is no decision. Method: lists of hosts; then all requests that such a page can make,
-// and those of programs, each with its status and with what it has charged.
+// other, so that no site can use them by giving its own name our address; and a request that a
+// browser sends for a page gets no decision. Method: lists of hosts; then all requests that such a
+// page can make, and those of programs, each with its status and with what it has charged.
 #include "server/http/site_guard.h"
 
 #include <memory>
@@ -76,7 +76,7 @@ TEST(AdminHostTest, NamesOfTheOptionAreOurs) {
   }
 }
 
-// Nothing but a name can be made to point here by another site.
+// Another site can make a name point here, but no address.
 TEST(AdminHostTest, AnAddressOfAllInterfacesStandsForAnyAddress) {
   for (const std::string_view bind : {"0.0.0.0", "::"}) {
     const Options options = With(bind);
@@ -215,7 +215,7 @@ TEST_F(BrowserTest, WithoutAProvedLoginAPageIsRefused) {
   }
 }
 
-// The password belongs to no page, and a user behind a certificate or a password asks as before.
+// No page knows the password, so a user with a certificate or a password asks as before.
 TEST_F(BrowserTest, AProvedLoginMayComeFromAnywhere) {
   const std::string as_app(kAsApp);
   EXPECT_EQ(Ask("weir.example", as_app), 200);

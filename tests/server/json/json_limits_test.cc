@@ -286,7 +286,7 @@ TEST(JsonLimitsTest, TheResultsOfABatchAreBounded) {
   EXPECT_EQ(json::parse(Body(last))["remaining"], 1000 - 64 - 1) << "all were executed";
 }
 
-// Reading a batch is work, too: its turn ends behind it.
+// Reading a batch is work, too, after which the turn ends.
 TEST(JsonLimitsTest, ABodyIsChargedToItsTurn) {
   HttpConversation client;
   const std::string body = R"({"requests":[)" + std::string(kWorkPerTurn * 128, ' ') +

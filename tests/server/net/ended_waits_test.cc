@@ -1,6 +1,7 @@
 // Goal: where many waits for tokens end together, the tokens of all of them are returned. Method:
 // 100 waits over three I/O threads, of one key, of another, and of both, in mixed order; a clock
-// that stands still, so that the buckets must be as they were before; each way in which waits end.
+// that does not advance, so that the buckets must be as they were before; each way in which waits
+// end.
 #include <array>
 #include <chrono>
 #include <cstddef>

@@ -164,8 +164,8 @@ TEST_F(ChannelsTest, AFloodOfOwnMessagesClosesNoSubscriber) {
   EXPECT_TRUE(slow.record().killed) << "a message of another client is not dropped";
 }
 
-// The longest names, and as many of them as clients can have: `kind` with a last letter of its own,
-// which no match finds before the end.
+// Returns one of the longest names. Names differ only in their last characters, so a match fails
+// only at the end.
 std::string Worst(std::size_t bytes, std::size_t i, std::string_view front) {
   std::string name(front);
   name.resize(bytes - 3, 'a');

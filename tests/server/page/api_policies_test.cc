@@ -42,8 +42,8 @@ TEST(ApiPoliciesTest, AllAreListedByName) {
       "more":0})"));
 }
 
-// The page must not offer a command for it, which would be refused. A replica has its primary's
-// policies, and no file.
+// The page must not offer a command for it, because the server would refuse the command. A replica
+// has its primary's policies, and no file.
 TEST(ApiPoliciesTest, APolicyOfTheFileNamesTheFile) {
   const TemporaryDirectory directory;
   const std::string path = directory.Write("p.toml", "[policies]\nfree = [\"2/s\", \"9/h\"]\n");

@@ -1,6 +1,6 @@
-// Goal: a promoted server's time is that of its primary only if the primary has told it since the
-// start; otherwise the hours without any server have passed, as on a restarted primary. Method:
-// servers in this process whose wall clocks the test sets, over a stop of both.
+// Goal: a promoted server continues with the time of its primary only if the primary has told it
+// since the start; otherwise the hours without any server have passed, as on a restarted primary.
+// Method: servers in this process whose wall clocks the test sets, over a stop of both.
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>

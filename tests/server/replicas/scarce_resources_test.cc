@@ -1,6 +1,6 @@
-// Goal: a server that lacks descriptors, threads or a name server lives, answers its clients and
-// goes on once there are some. Method: a server in this process, which may open and start nothing,
-// and a getaddrinfo that waits.
+// Goal: a server that lacks descriptors, threads or a name server survives, answers its clients,
+// and continues once it has them. Method: a server in this process, which may open and start
+// nothing, and a getaddrinfo that waits.
 #include <latch>
 #include <string>
 #include <string_view>
@@ -80,7 +80,7 @@ TEST(ScarceResourcesTest, TheLinkTriesAgain) {
   }));
 }
 
-// The state is loaded when clients are connected already, and may have taken what there is.
+// The state is loaded when clients are connected already, and may have used up all threads.
 TEST(ScarceResourcesTest, WhatIsLoadedIsServedSweptAndSaved) {
   const TemporaryDirectory directory;
   Options options = LoopbackOptions();
@@ -160,7 +160,7 @@ TEST(SilentNameServerTest, TheEndOfTheServerDoesNotWait) {
     ExpectOk(client, absl::StrCat("REPLICAOF ", WaitingNames::name(), " 7379"));
     names.AwaitLookUps(1);
   }
-  // The name of a Sentinel's hello, too.
+  // Nor does it wait for the look-up of a name in a Sentinel's hello.
   Options options = LoopbackOptions();
   options.sentinel = "weir";
   LoopbackServer server(options);

@@ -42,12 +42,12 @@ TEST_F(AdmittedChecksTest, AValueIsKnownForAMinute) {
   EXPECT_FALSE(IsAdmitted("a", 65s));
   EXPECT_FALSE(IsAdmitted("b", 5s));
   EXPECT_FALSE(IsAdmitted("a", 5s, "s")) << "of another route";
-  // It may be the first again.
+  // The value may be admitted again.
   Admit("a", 65s);
   EXPECT_TRUE(IsAdmitted("a", 124s));
 }
 
-// A value that comes again is as new as the others of its time.
+// A value that is admitted again counts as new.
 TEST_F(AdmittedChecksTest, TheLastAreKnownAndTheMemoryIsBounded) {
   for (std::size_t i = 0; i < 10; ++i) Admit("again" + std::to_string(i), 0s);
   for (std::size_t i = 0; i < kAdmittedChecks; ++i) Admit(std::to_string(i), 0s);
