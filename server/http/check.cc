@@ -62,8 +62,9 @@ class CheckReader final : public VerdictReader {
 
   void Read(const ParsedRequest& request, std::int64_t /*first*/, const Verdict& verdict) override {
     const RateLimitFields fields(request, verdict, exchange_.now(), answer_.fields);
-    if (verdict.allowed && claim_) claim_->Admit();
-    const bool is_admitted = verdict.allowed || (claim_ && claim_->is_admitted());
+    const bool is_again = claim_ && claim_->is_admitted();
+    if (verdict.allowed && claim_ && !is_again) claim_->Admit();
+    const bool is_admitted = verdict.allowed || is_again;
     HttpWriter& writer = exchange_.Begin(is_admitted ? 200 : answer_.denied);
     fields.Write(exchange_.services().limiter, writer);
     if (!fields.decisive().empty()) writer.Field("X-Weir-Limit", fields.decisive());

@@ -13,6 +13,7 @@
 #include "server/http/check_routes.h"
 #include "tests/support/conversation.h"
 #include "tests/support/http_conversation.h"
+#include "tests/support/temporary_directory.h"
 
 namespace weir {
 namespace {
@@ -113,8 +114,10 @@ TEST_F(CheckOnceTest, TheFieldsAreThoseOfALookByTheUser) {
   Route(absl::StrCat("[site]\nkey = \"u:{header:x-user}\"\nlimits = [\"9/m,name=site\"]\n",
                      "cost = 2\n", AbslView(kOnce)));
   EXPECT_EQ(Status("1"), 200);
-  EXPECT_THAT(FieldOf(Check("1"), "RateLimit"), Optional(Eq("\"site\";r=7;t=14")));
-  redis_.Show("ACL SETUSER default -rl.peek");
+  EXPECT_THAT(FieldOf(Check("1"), "RateLimit"), Optional(Eq("\"site\";r=7;t=47")));
+  const TemporaryDirectory directory;
+  const std::string users = directory.Write("users", "user default on nopass ~* +rl.allow\n");
+  ASSERT_TRUE(client_.server().services.access.Configure("", users).ok());
   const std::string again = Check("1");
   EXPECT_EQ(StatusOf(again), 200);
   EXPECT_EQ(FieldOf(again, "RateLimit"), std::nullopt);
