@@ -30,6 +30,14 @@ namespace {
   return std::ranges::adjacent_find(changes, std::ranges::greater_equal{}, order) == changes.end();
 }
 
+// Makes room for more elements. The list at least doubles when it grows: a save adds the changes of
+// thousands of partitions to it.
+template <typename T>
+void MakeRoom(std::size_t more, std::vector<T>& list) {
+  const std::size_t wanted = list.size() + more;
+  if (list.capacity() < wanted) list.reserve(std::max(wanted, 2 * list.capacity()));
+}
+
 }  // namespace
 
 void Limiter::StartNoting() {
@@ -61,6 +69,9 @@ TableGeneration Limiter::generation() const ABSL_NO_THREAD_SAFETY_ANALYSIS { ret
 std::size_t Limiter::SlotsShown(std::size_t partition) const noexcept {
   return table_.SlotsShown(partition);
 }
+
+// A changed hold takes as long as this many changed buckets.
+constexpr std::size_t kBucketsPerHold = 8;
 
 // The number of partitions by which a fetch into the cache is ahead of the changes being taken.
 constexpr std::size_t kAhead = 8;
@@ -156,6 +167,7 @@ void Limiter::TakingChanges::CopyHolds(std::size_t partition) {
     });
   };
   const auto first = static_cast<std::ptrdiff_t>(changes_.holds.size());
+  MakeRoom(holds->size(), changes_.holds);
   copy(holds->open(), false);
   const auto first_mark = static_cast<std::ptrdiff_t>(changes_.holds.size());
   copy(holds->marks(), true);
@@ -174,10 +186,10 @@ void Limiter::TakingChanges::TakeHolds(std::size_t partition) {
   HoldTable* const holds = limiter_.table_.holds(partition);
   if (!holds) return;
   const auto index = static_cast<std::uint16_t>(partition);
+  MakeRoom(holds->changes().size(), changes_.holds);
   holds->TakeChanges(
-      [&](std::uint64_t key, std::string_view id, const SavedHold* hold) {
-        changes_.holds.push_back(
-            {index, key, std::string(id), hold ? std::optional<SavedHold>(*hold) : std::nullopt});
+      [&](std::uint64_t key, std::string_view id, std::optional<SavedHold> hold) {
+        changes_.holds.push_back({index, key, std::string(id), std::move(hold)});
       },
       [&](const SlotKey& bucket, const SettlementSums* sums) {
         changes_.sums.push_back(
@@ -186,12 +198,13 @@ void Limiter::TakingChanges::TakeHolds(std::size_t partition) {
   limiter_.table_.ShowHolds(partition);
 }
 
-// The changes that TakePartition would take. Requires: the partition is locked.
+// The changes that TakePartition would take, in the time of a bucket's. Requires: the partition is
+// locked.
 std::size_t Limiter::TakingChanges::ChangesOf(std::size_t partition) {
   const Partition& changed = limiter_.table_.partition(partition);
   if (changed.everything_changed()) return 1;
   const HoldTable* const holds = limiter_.table_.holds(partition);
-  return changed.changes() + (holds ? holds->changes().size() : 0);
+  return changed.changes() + (holds ? kBucketsPerHold * holds->changes().size() : 0);
 }
 
 void Limiter::CopyPartition(std::size_t partition, std::optional<Instant> now,
@@ -203,10 +216,7 @@ void Limiter::CopyPartition(std::size_t partition, std::optional<Instant> now,
   {
     const PartitionLock lock(table_, partition);
     const Partition& source = table_.partition(partition);
-    // The list at least doubles when it grows: a save copies thousands of partitions into it.
-    const std::size_t wanted = first + source.size();
-    const std::size_t room = changes.buckets.capacity();
-    if (room < wanted) changes.buckets.reserve(std::max(wanted, 2 * room));
+    MakeRoom(source.size(), changes.buckets);
     source.ForEach([&](const SlotKey& key, const Bucket& bucket) {
       changes.buckets.push_back({.key = key,
                                  .partition = index,

@@ -13,6 +13,20 @@ Hold* HoldSet::Find(std::uint64_t key, std::string_view id) const {
   return found == by_name_.end() ? nullptr : found->hold;
 }
 
+Hold* HoldSet::Finder::Find(std::uint64_t key, std::string_view id) {
+  constexpr int kStepsMax = 4;
+  const Name name{key, id};
+  for (int steps = 0; at_ != set_.by_name_.end(); ++at_, ++steps) {
+    if (steps == kStepsMax) at_ = set_.by_name_.lower_bound(name);
+    if (at_ == set_.by_name_.end() || at_->key > key) return nullptr;
+    if (at_->key < key) continue;
+    const int order = at_->hold->id().compare(id);
+    if (order > 0) return nullptr;
+    if (order == 0) return at_->hold;
+  }
+  return nullptr;
+}
+
 Hold& HoldSet::Insert(Hold::Owner hold, Instant expiry) {
   Hold* const owned = hold.release();
   owned->terms_.expiry = expiry;

@@ -51,6 +51,27 @@ void EraseSorted(HoldsByExpiry& set, std::span<const HoldExpiry> entries);
 [[nodiscard]] std::vector<HoldExpiry> SortedByExpiry(std::span<Hold* const> holds);
 
 class HoldSet {
+  struct Name {
+    std::uint64_t key;
+    std::string_view id;
+  };
+  // The key's hash stands beside the pointer, so that other keys' holds are passed over unread.
+  struct Entry {
+    std::uint64_t key;
+    Hold* hold;
+  };
+  struct ByName {
+    using is_transparent = void;
+    static Name NameOf(const Entry& entry) { return {entry.key, entry.hold->id()}; }
+    static Name NameOf(const Name& name) { return name; }
+    template <typename A, typename B>
+    bool operator()(const A& a, const B& b) const {
+      if (a.key != b.key) return a.key < b.key;
+      return NameOf(a).id < NameOf(b).id;
+    }
+  };
+  using ByNames = absl::btree_set<Entry, ByName>;
+
  public:
   HoldSet() = default;
   HoldSet(const HoldSet&) = delete;
@@ -87,6 +108,20 @@ class HoldSet {
   }
   void Clear() noexcept;
 
+  // Finds many names in their order. Cost: a step from the last one for a name that is near, else
+  // that of HoldSet::Find.
+  class Finder {
+   public:
+    // The set must outlive the finder, and stay as it is.
+    explicit Finder(const HoldSet& set) : set_(set), at_(set.by_name_.begin()) {}
+    // The hold, or null. Requires: no name before that of the last call.
+    [[nodiscard]] Hold* Find(std::uint64_t key, std::string_view id);
+
+   private:
+    const HoldSet& set_;
+    ByNames::const_iterator at_;  // the first that the last call did not pass over
+  };
+
   [[nodiscard]] bool empty() const noexcept { return by_name_.empty(); }
   // True if a hold expires at `time` or before.
   [[nodiscard]] bool HasExpired(Instant time) const noexcept {
@@ -98,27 +133,7 @@ class HoldSet {
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
  private:
-  struct Name {
-    std::uint64_t key;
-    std::string_view id;
-  };
-  // The key's hash stands beside the pointer, so that other keys' holds are passed over unread.
-  struct Entry {
-    std::uint64_t key;
-    Hold* hold;
-  };
-  struct ByName {
-    using is_transparent = void;
-    static Name NameOf(const Entry& entry) { return {entry.key, entry.hold->id()}; }
-    static Name NameOf(const Name& name) { return name; }
-    template <typename A, typename B>
-    bool operator()(const A& a, const B& b) const {
-      if (a.key != b.key) return a.key < b.key;
-      return NameOf(a).id < NameOf(b).id;
-    }
-  };
-
-  absl::btree_set<Entry, ByName> by_name_;
+  ByNames by_name_;
   HoldsByExpiry by_expiry_;  // owns the holds
   std::size_t weight_ = 0;
   std::size_t bytes_ = 0;

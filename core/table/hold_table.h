@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -112,17 +113,19 @@ class HoldTable {
 
   // --- Saving and loading ---
 
-  // Calls visit_hold(key, id, const SavedHold*) for each hold that has changed, and
-  // visit_sums(SlotKey, const SettlementSums*) for the sums; null: it is gone. In the order of
-  // keys, then of ids and limits. Requires: !changes().overflowed().
+  // Calls visit_hold(key, id, std::optional<SavedHold>) for each hold that has changed, and
+  // visit_sums(SlotKey, const SettlementSums*) for the sums; nothing, or null: it is gone. In the
+  // order of keys, then of ids and limits. Requires: !changes().overflowed().
   template <typename VisitHold, typename VisitSums>
   void TakeChanges(VisitHold visit_hold, VisitSums visit_sums) {
+    HoldSet::Finder open_finder(open_);
+    HoldSet::Finder mark_finder(marks_);
     const auto hold = [&](std::uint64_t key, std::string_view id) {
-      const Hold* const open = FindOpen(key, id);
-      const Hold* const found = open ? open : FindMark(key, id);
-      if (!found) return visit_hold(key, id, nullptr);
-      const SavedHold saved = SavedHoldOf(*found, open == nullptr);
-      visit_hold(key, id, &saved);
+      const Hold* const open = open_finder.Find(key, id);
+      const Hold* const found = open ? open : mark_finder.Find(key, id);
+      std::optional<SavedHold> saved;
+      if (found) saved = SavedHoldOf(*found, open == nullptr);
+      visit_hold(key, id, std::move(saved));
     };
     const auto sums = [&](const SlotKey& bucket) {
       const auto found = sums_.find({bucket.key_hash(), bucket.limit});

@@ -1,6 +1,7 @@
 #include "module/values/state_bytes.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -246,8 +247,8 @@ std::string ChangeBytes(KeyBuckets& buckets, LimitTexts& texts) {
   if (!is_long || holds->changes().overflowed()) return StateBytes(buckets, texts);
   std::vector<SavedState::OfHold> changed;
   holds->TakeChanges(
-      [&](std::uint64_t /*key*/, std::string_view id, const SavedHold* hold) {
-        changed.push_back({std::string(id), hold ? std::optional(*hold) : std::nullopt});
+      [&](std::uint64_t /*key*/, std::string_view id, std::optional<SavedHold> hold) {
+        changed.push_back({std::string(id), std::move(hold)});
       },
       [](const SlotKey&, const SettlementSums*) {});
   return HeldBytes(buckets, StateKind::kChange, std::move(changed), texts);

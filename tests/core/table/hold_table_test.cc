@@ -43,6 +43,27 @@ TEST_F(HoldTableTest, FindsAHoldByItsKeyAndId) {
   EXPECT_EQ(table_.CountOpen(3), 0U);
 }
 
+// Names that are there, that are not, near to each other and far, before the first and behind the
+// last.
+TEST_F(HoldTableTest, AFinderFindsWhatFindFinds) {
+  CheckLaw(500, [] {
+    const auto name = rc::gen::pair(rc::gen::inRange<std::uint64_t>(1, 4), rc::gen::inRange(0, 40));
+    HoldSet set;
+    const auto there = *rc::gen::unique<std::vector<std::pair<std::uint64_t, int>>>(name);
+    for (const auto& [key, id] : there) {
+      set.Insert(Hold::Make({.key = key, .expiry = At(5)}, std::to_string(id), {}, {}), At(5));
+    }
+    std::vector<std::pair<std::uint64_t, std::string>> sought;
+    for (const auto& [key, id] :
+         *rc::gen::container<std::vector<std::pair<std::uint64_t, int>>>(name)) {
+      sought.emplace_back(key, std::to_string(id));
+    }
+    std::ranges::sort(sought);
+    HoldSet::Finder finder(set);
+    for (const auto& [key, id] : sought) RC_ASSERT(finder.Find(key, id) == set.Find(key, id));
+  });
+}
+
 TEST_F(HoldTableTest, KeepsThePartsAndTheId) {
   const HoldPart parts[] = {{.cost = 5, .sums = {7, 8}, .left = {1, 2, 3}, .limit = LimitId{4}},
                             {.cost = 6, .sums = {}, .left = {}, .limit = LimitId{9}}};
