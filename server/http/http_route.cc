@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/check.h"
 #include "server/http/http_exchange.h"
 
 namespace weir {
@@ -145,9 +146,13 @@ const HttpRoute* FindIn(std::span<const HttpRoute> routes, std::string_view path
 
 }  // namespace
 
+std::span<const HttpRoute> HttpRoutes(Face face) noexcept {
+  WEIR_CHECK(face != Face::kResp);
+  return face == Face::kHttp ? std::span<const HttpRoute>(kDecisionRoutes) : kAdminRoutes;
+}
+
 const HttpRoute* FindHttpRoute(Face face, std::string_view path) noexcept {
-  const HttpRoute* const found =
-      face == Face::kHttp ? FindIn(kDecisionRoutes, path) : FindIn(kAdminRoutes, path);
+  const HttpRoute* const found = FindIn(HttpRoutes(face), path);
   return found ? found : FindIn(kHealthRoutes, path);
 }
 

@@ -32,6 +32,9 @@ struct HttpRoute {
   void (*handler)(HttpExchange& exchange);
 };
 
+// The routes of the ports of a face, but for those of health, which all ports have.
+[[nodiscard]] std::span<const HttpRoute> HttpRoutes(Face face) noexcept;
+
 // The route of a path, on the ports of a face: the first that fits, or null. Pure. Cost: compares
 // the path with a dozen others.
 [[nodiscard]] const HttpRoute* FindHttpRoute(Face face, std::string_view path) noexcept;

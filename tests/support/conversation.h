@@ -83,6 +83,7 @@ class Conversation : public Dialogue {
   [[nodiscard]] std::optional<HostInstant> wake() const { return driver_.wake(); }
   [[nodiscard]] std::size_t unread_bytes() const { return driver_.unread_bytes(); }
   [[nodiscard]] int turns() const { return driver_.turns(); }
+  [[nodiscard]] Nanos longest_turn() const { return driver_.longest_turn(); }
 
  private:
   std::unique_ptr<TestServer> owned_;

@@ -6,11 +6,16 @@
 // continues. A wait whose wake() is past is no wait.
 #pragma once
 
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "core/base/check.h"
 #include "core/base/clock.h"
 #include "core/base/instant.h"
 #include "server/session/client_session.h"
@@ -31,7 +36,9 @@ class SessionDriver {
     unread_.Add(bytes);
     if (wake_ && clock_.HostNow() < *wake_) return replies;
     do {
+      const Nanos begin = ThreadTime();
       turn_ = session_.Execute(unread_.bytes(), replies);
+      longest_turn_ = std::max(longest_turn_, ThreadTime() - begin);
       unread_.Consume(turn_.consumed);
       session_.OnSent();
       ++turns_;
@@ -57,14 +64,26 @@ class SessionDriver {
   [[nodiscard]] std::optional<HostInstant> wake() const { return wake_; }
   [[nodiscard]] std::size_t unread_bytes() const { return unread_.size(); }
   [[nodiscard]] int turns() const { return turns_; }  // calls of Execute so far
+  // The processor's time of the longest of them.
+  [[nodiscard]] Nanos longest_turn() const { return longest_turn_; }
 
  private:
+  static Nanos ThreadTime() {
+    rusage usage{};
+    WEIR_CHECK(getrusage(RUSAGE_THREAD, &usage) == 0);
+    const auto nanos_of = [](const timeval& time) {
+      return std::chrono::seconds{time.tv_sec} + std::chrono::microseconds{time.tv_usec};
+    };
+    return nanos_of(usage.ru_utime) + nanos_of(usage.ru_stime);
+  }
+
   ClientSession& session_;
   const Clock& clock_;
   UnreadBytes unread_;
   ClientSession::Turn turn_;
   std::optional<HostInstant> wake_;
   int turns_ = 0;
+  Nanos longest_turn_{0};
 };
 
 }  // namespace weir
