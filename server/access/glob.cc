@@ -1,6 +1,8 @@
 #include "server/access/glob.h"
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -54,8 +56,67 @@ Element MatchOne(std::string_view pattern, char c) {
   return {1, kFold(pattern[0]) == kFold(c)};
 }
 
+// A pattern as an automaton: state i means that the first i elements match the beginning of the
+// text, and all states are the bits of a number. Requires: at most 63 elements other than '*'.
+template <Fold kFold>
+class Automaton {
+ public:
+  explicit Automaton(std::string_view pattern) {
+    while (!pattern.empty()) pattern.remove_prefix(Add(pattern));
+  }
+
+  [[nodiscard]] bool Matches(std::string_view text) const {
+    std::uint64_t states = 1;
+    for (const char c : text) {
+      const std::uint64_t taken = states & (takes_[static_cast<unsigned char>(c)] | takes_any_);
+      states = taken << 1 | (states & loops_);
+      if (states == 0) return false;
+    }
+    return (states >> elements_ & 1) != 0;
+  }
+
+ private:
+  // Adds the element at the front of `pattern`; returns its length.
+  std::size_t Add(std::string_view pattern) {
+    const std::uint64_t state = std::uint64_t{1} << elements_;
+    if (pattern[0] == '*') {
+      loops_ |= state;
+      return 1;
+    }
+    ++elements_;
+    if (pattern[0] == '?') {
+      takes_any_ |= state;
+      return 1;
+    }
+    if (pattern[0] == '[') {
+      for (int byte = 0; byte < 256; ++byte) {
+        const bool matches = MatchSet<kFold>(pattern, static_cast<char>(byte)).matches;
+        if (matches) takes_[static_cast<std::size_t>(byte)] |= state;
+      }
+      return MatchSet<kFold>(pattern, 0).bytes;
+    }
+    const bool is_escaped = pattern[0] == '\\' && pattern.size() > 1;
+    const char byte = pattern[is_escaped ? 1 : 0];
+    const auto code = static_cast<unsigned char>(byte);
+    for (const char same : {byte, absl::ascii_tolower(code), absl::ascii_toupper(code)}) {
+      if (kFold(same) == kFold(byte)) takes_[static_cast<unsigned char>(same)] |= state;
+    }
+    return is_escaped ? 2 : 1;
+  }
+
+  std::array<std::uint64_t, 256> takes_{};  // by the byte: the states that take it
+  std::uint64_t takes_any_ = 0;             // the states that take any byte
+  std::uint64_t loops_ = 0;                 // the states before which a '*' stands
+  std::size_t elements_ = 0;
+};
+
 template <Fold kFold>
 bool Matches(std::string_view pattern, std::string_view text) noexcept {
+  // Most matches take a few steps. One that takes many has a '*', so that 64 bytes are at most 63
+  // other elements.
+  constexpr std::size_t kStepsMax = 512;
+  constexpr std::size_t kAutomatonBytesMax = 64;
+  std::size_t steps = 0;
   std::size_t p = 0;
   std::size_t t = 0;
   // The place to continue from after a mismatch: behind the last '*', which then takes one byte
@@ -70,6 +131,7 @@ bool Matches(std::string_view pattern, std::string_view text) noexcept {
     }
     if (p < pattern.size()) {
       const Element element = MatchOne<kFold>(pattern.substr(p), text[t]);
+      steps += element.bytes;
       if (element.matches) {
         p += element.bytes;
         ++t;
@@ -77,6 +139,9 @@ bool Matches(std::string_view pattern, std::string_view text) noexcept {
       }
     }
     if (star == std::string_view::npos) return false;
+    if (steps > kStepsMax && pattern.size() <= kAutomatonBytesMax) {
+      return Automaton<kFold>(pattern).Matches(text);
+    }
     p = star;
     t = ++star_text;
   }

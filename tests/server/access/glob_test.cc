@@ -104,6 +104,27 @@ TEST(GlobTest, MatchesAsThePlainDefinition) {
   });
 }
 
+// Long texts, for which another matcher takes over: both letters' cases, sets, and escapes.
+TEST(GlobTest, LongTextsMatchAsThePlainDefinition) {
+  CheckLaw(300, [] {
+    const auto some = [](std::string_view alphabet, int most) {
+      std::string text;
+      for (int i = *Between(1, most); i > 0; --i) {
+        text += *rc::gen::elementOf(std::string(alphabet));
+      }
+      return text;
+    };
+    const std::string pattern = "*" + some("aAab?[[]^\\-c", 12) + "*" + some("aabB?[]", 6);
+    std::string text(*Between<std::size_t>(200, 500), 'a');
+    for (int i = *Between(0, 20); i > 0; --i) {
+      const std::size_t at = *Between<std::size_t>(0, text.size() - 1);
+      text[at] = *rc::gen::elementOf(std::string("abAB-c]\xff"));
+    }
+    RC_ASSERT(MatchesGlob(pattern, text) == MatchesGlobNaively(pattern, text));
+    RC_ASSERT(MatchesGlob(pattern, text + "ab") == MatchesGlobNaively(pattern, text + "ab"));
+  });
+}
+
 // A matcher that tries every position for every star needs more steps than there are atoms in the
 // universe; MatchesGlob needs a few million.
 TEST(GlobTest, ManyStarsEnd) {
