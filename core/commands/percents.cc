@@ -17,7 +17,7 @@ std::optional<Percents> ReadPercents(std::string_view text) {
        absl::StrSplit(AbslView(text), absl::ByAnyChar(", "), absl::SkipEmpty())) {
     const absl::StatusOr<std::int64_t> value = ReadNumber("percentage", StdView(word), 1, 100);
     if (!value.ok()) return std::nullopt;
-    values.insert(static_cast<std::uint8_t>(*value));
+    if (!values.insert(static_cast<std::uint8_t>(*value)).second) return std::nullopt;
   }
   if (values.size() > kPercentsMax) return std::nullopt;
   Percents percents;

@@ -16,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 
 #include "core/base/quote.h"
 #include "core/base/status.h"
@@ -200,7 +201,7 @@ std::string Expected(const OptionSpec&, HostAndPort Options::*) {
 }
 std::string Expected(const OptionSpec&, Percents Options::*) {
   return absl::StrCat("at most ", kPercentsMax,
-                      " integers from 1 to 100, separated by commas, as in 80,95,100");
+                      " different integers from 1 to 100, separated by commas, as in 80,95,100");
 }
 std::string Expected(const OptionSpec& spec, std::int64_t Options::*) {
   return absl::StrCat("an integer from ", spec.min, " to ", spec.max);
@@ -229,9 +230,12 @@ std::optional<std::string> ParseHost(std::string_view text) {
   };
   std::string name = absl::AsciiStrToLower(AbslView(text));
   if (std::optional<std::string> address = ParseAddress(name)) return address;
-  const bool is_name =
-      !name.empty() && name.size() <= kHostNameBytesMax && std::ranges::all_of(name, is_of_name);
-  if (!is_name) return std::nullopt;
+  if (name.empty() || name.size() > kHostNameBytesMax) return std::nullopt;
+  if (!std::ranges::all_of(name, is_of_name)) return std::nullopt;
+  // The name of the root may stand at the end: "weir.internal."
+  for (const absl::string_view label : absl::StrSplit(absl::StripSuffix(name, "."), '.')) {
+    if (label.empty() || label.front() == '-' || label.back() == '-') return std::nullopt;
+  }
   return name;
 }
 
