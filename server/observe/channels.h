@@ -9,8 +9,8 @@
 // bytes; the callers bound their lengths (kChannelBytesMax, kGlobPatternBytesMax).
 //
 // Patterns are matched outside of the lock, and their number is bounded: so a message costs at most
-// kMatchStepsMax steps, a few milliseconds, and no other client waits for them. The server's own messages
-// match nothing: the subscriptions that hear its channels are known when they begin.
+// kMatchStepsMax steps, a few milliseconds, and no other client waits for them. The server's own
+// messages match nothing: the subscriptions that hear its channels are known when they begin.
 #pragma once
 
 #include <array>

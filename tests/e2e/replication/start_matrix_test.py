@@ -127,7 +127,7 @@ class StartMatrixTest(ReplicationTest):
         return os.path.join(self.directory, *names)
 
     def prepare(self, name, *options):
-        """Makes a directory of each kind, of a server that stood alone, followed, or was deposed."""
+        """Makes a directory of each kind: of a server alone, a replica, or a deposed primary."""
         port = free_port()
         data, backups = self.path(name), self.path(f"{name}-backups")
         kept = ("--port", str(port), "--data-dir", data, "--backup-dir", backups, *options)
