@@ -1,6 +1,7 @@
 #include "server/access/glob.h"
 
 #include <array>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -61,53 +62,54 @@ Element MatchOne(std::string_view pattern, char c) {
 template <Fold kFold>
 class Automaton {
  public:
-  explicit Automaton(std::string_view pattern) {
-    while (!pattern.empty()) pattern.remove_prefix(Add(pattern));
+  explicit Automaton(std::string_view pattern) : pattern_(pattern) {
+    for (std::uint64_t state = 1; !pattern.empty();) {
+      if (pattern[0] == '*') {
+        loops_ |= state;
+        pattern.remove_prefix(1);
+        continue;
+      }
+      pattern.remove_prefix(MatchOne<kFold>(pattern, 0).bytes);
+      state <<= 1;
+      end_ = state;
+    }
   }
 
-  [[nodiscard]] bool Matches(std::string_view text) const {
+  [[nodiscard]] bool Matches(std::string_view text) {
     std::uint64_t states = 1;
     for (const char c : text) {
-      const std::uint64_t taken = states & (takes_[static_cast<unsigned char>(c)] | takes_any_);
-      states = taken << 1 | (states & loops_);
+      const auto byte = static_cast<unsigned char>(c);
+      if (!is_known_[byte]) takers_[byte] = TakersOf(c);
+      is_known_.set(byte);
+      states = (states & takers_[byte]) << 1 | (states & loops_);
       if (states == 0) return false;
     }
-    return (states >> elements_ & 1) != 0;
+    return (states & end_) != 0;
   }
 
  private:
-  // Adds the element at the front of `pattern`; returns its length.
-  std::size_t Add(std::string_view pattern) {
-    const std::uint64_t state = std::uint64_t{1} << elements_;
-    if (pattern[0] == '*') {
-      loops_ |= state;
-      return 1;
-    }
-    ++elements_;
-    if (pattern[0] == '?') {
-      takes_any_ |= state;
-      return 1;
-    }
-    if (pattern[0] == '[') {
-      for (int byte = 0; byte < 256; ++byte) {
-        const bool matches = MatchSet<kFold>(pattern, static_cast<char>(byte)).matches;
-        if (matches) takes_[static_cast<std::size_t>(byte)] |= state;
+  // The states whose next element takes the byte.
+  [[nodiscard]] std::uint64_t TakersOf(char c) const {
+    std::uint64_t takers = 0;
+    std::uint64_t state = 1;
+    for (std::string_view rest = pattern_; !rest.empty();) {
+      if (rest[0] == '*') {
+        rest.remove_prefix(1);
+        continue;
       }
-      return MatchSet<kFold>(pattern, 0).bytes;
+      const Element element = MatchOne<kFold>(rest, c);
+      if (element.matches) takers |= state;
+      rest.remove_prefix(element.bytes);
+      state <<= 1;
     }
-    const bool is_escaped = pattern[0] == '\\' && pattern.size() > 1;
-    const char byte = pattern[is_escaped ? 1 : 0];
-    const auto code = static_cast<unsigned char>(byte);
-    for (const char same : {byte, absl::ascii_tolower(code), absl::ascii_toupper(code)}) {
-      if (kFold(same) == kFold(byte)) takes_[static_cast<unsigned char>(same)] |= state;
-    }
-    return is_escaped ? 2 : 1;
+    return takers;
   }
 
-  std::array<std::uint64_t, 256> takes_{};  // by the byte: the states that take it
-  std::uint64_t takes_any_ = 0;             // the states that take any byte
-  std::uint64_t loops_ = 0;                 // the states before which a '*' stands
-  std::size_t elements_ = 0;
+  const std::string_view pattern_;
+  std::array<std::uint64_t, 256> takers_{};  // of the bytes that have occurred
+  std::bitset<256> is_known_;
+  std::uint64_t loops_ = 0;  // the states before which a '*' stands
+  std::uint64_t end_ = 1;    // the state after the last element
 };
 
 template <Fold kFold>

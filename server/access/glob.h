@@ -10,8 +10,8 @@ namespace weir {
 // A command refuses a longer pattern, or lets it match nothing if no name can be that long.
 inline constexpr std::size_t kGlobPatternBytesMax = 64;
 
-// True if the whole text matches; letters match in both cases. Cost of a pattern of at most 64
-// bytes: 1 us at most for short texts, and 20 us and 1 ns a byte for long ones; no recursion.
+// True if the whole text matches; letters match in both cases. No recursion. Cost of a pattern of
+// at most 64 bytes: its length for each different byte of the text, and a step for each byte.
 [[nodiscard]] bool MatchesGlob(std::string_view pattern, std::string_view text) noexcept;
 
 // The same for a channel's name, for patterns of any length, where the case of letters counts.

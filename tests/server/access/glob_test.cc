@@ -125,6 +125,21 @@ TEST(GlobTest, LongTextsMatchAsThePlainDefinition) {
   });
 }
 
+// The longest patterns, whose last element has the last bit.
+TEST(GlobTest, TheLongestPatternsMatchLongTexts) {
+  const std::string text(500, 'a');
+  const std::string literal = "*" + std::string(kGlobPatternBytesMax - 2, 'a') + "b";
+  const std::string sets = "*[b-c][^x]\\b" + std::string(kGlobPatternBytesMax - 13, '?') + "B";
+  ASSERT_EQ(sets.size(), kGlobPatternBytesMax);
+  const std::string end = "b!b" + std::string(kGlobPatternBytesMax - 13, '\xff');
+  EXPECT_TRUE(MatchesGlob(literal, text + "b"));
+  EXPECT_FALSE(MatchesGlob(literal, text + "bc"));
+  EXPECT_TRUE(MatchesGlob(sets, text + end + "b"));
+  EXPECT_TRUE(MatchesChannel(sets, text + end + "B"));
+  EXPECT_FALSE(MatchesChannel(sets, text + end + "b")) << "the case counts";
+  EXPECT_FALSE(MatchesGlob(sets, text + "bxb" + end.substr(3) + "b"));
+}
+
 // A matcher that tries every position for every star needs more steps than there are atoms in the
 // universe; MatchesGlob needs a few million.
 TEST(GlobTest, ManyStarsEnd) {
