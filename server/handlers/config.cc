@@ -21,9 +21,14 @@
 #include "server/os/log.h"
 #include "server/os/wipe.h"
 #include "server/session/call.h"
+#include "server/session/client_session.h"
 
 namespace weir {
 namespace {
+
+// Each is compared with the name of each option.
+constexpr std::size_t kConfigPatternsMax = 32;
+constexpr std::size_t kUnitsOfPattern = kWorkPerTurn / kConfigPatternsMax;
 
 using Setting = std::pair<std::string_view, std::string>;
 
@@ -156,7 +161,15 @@ void LogChange(const Call& call, const OptionSpec& spec, const Options& before,
 }  // namespace
 
 void ConfigGet(Call& call) {
-  call.Charge(call.arguments().size());
+  const auto is_pattern = [](std::string_view word) {
+    return word.find_first_of("*?[\\") != std::string_view::npos;
+  };
+  const auto patterns =
+      static_cast<std::size_t>(std::ranges::count_if(call.arguments(), is_pattern));
+  if (patterns > kConfigPatternsMax) {
+    return call.Fail("CONFIG GET takes at most 32 patterns, and any number of names");
+  }
+  call.Charge(call.arguments().size() + kUnitsOfPattern * patterns);
   std::vector<Setting> found;
   for (Setting& setting : AllSettings(call.services())) {
     for (const std::string_view pattern : call.arguments()) {

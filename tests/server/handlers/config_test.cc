@@ -82,6 +82,20 @@ std::vector<std::string> NamesOf(const RespValue& settings) {
   return names;
 }
 
+TEST(ConfigGetTest, GetTakesFewPatternsAndManyNames) {
+  Conversation client;
+  const std::vector<std::string> names(1000, "port");
+  std::vector<std::string> words = {"CONFIG", "GET"};
+  words.insert(words.end(), names.begin(), names.end());
+  EXPECT_THAT(client.Call(words), testing::StartsWith("*2\r\n"));
+  for (int i = 0; i < 22; ++i) words.emplace_back("por?");
+  EXPECT_THAT(client.Call(words), testing::StartsWith("*2\r\n"));
+  words.assign({"CONFIG", "GET"});
+  for (int i = 0; i < 33; ++i) words.emplace_back("[p]ort");
+  EXPECT_EQ(client.Call(words),
+            "-ERR CONFIG GET takes at most 32 patterns, and any number of names\r\n");
+}
+
 TEST(ConfigGetTest, PatternsMatchInAnyCaseAndEachSettingOnce) {
   Conversation client;
   const std::vector<std::string> all = NamesOf(client.Ask("CONFIG GET *"));
