@@ -20,6 +20,9 @@
 #include "protocol/http_status.h"
 #include "protocol/http_target.h"
 #include "protocol/resp_parser.h"
+#include "server/access/denial.h"
+#include "server/access/user.h"
+#include "server/commands/command_table.h"
 #include "server/http/check_routes.h"
 #include "server/http/http_exchange.h"
 #include "server/http/http_route.h"
@@ -63,12 +66,13 @@ class CheckReader final : public VerdictReader {
   void Read(const ParsedRequest& request, std::int64_t /*first*/, const Verdict& verdict) override {
     const RateLimitFields fields(request, verdict, exchange_.now(), answer_.fields);
     const bool is_again = claim_ && claim_->is_admitted();
-    if (verdict.allowed && claim_ && !is_again) claim_->Admit();
-    const bool is_admitted = verdict.allowed || is_again;
-    HttpWriter& writer = exchange_.Begin(is_admitted ? 200 : answer_.denied);
+    // A ban, keep= or the cost of a limit: the fields would be those of a denial.
+    if (is_again && !verdict.allowed) return Allow(exchange_);
+    if (claim_ && verdict.allowed && !is_again) claim_->Admit();
+    HttpWriter& writer = exchange_.Begin(verdict.allowed ? 200 : answer_.denied);
     fields.Write(exchange_.services().limiter, writer);
     if (!fields.decisive().empty()) writer.Field("X-Weir-Limit", fields.decisive());
-    if (is_admitted) return exchange_.End();
+    if (verdict.allowed) return exchange_.End();
     nlohmann::ordered_json problem = {
         {"type", kQuotaExceeded},
         {"title", "Request cannot be satisfied as assigned quota has been exceeded"}};
@@ -83,7 +87,7 @@ class CheckReader final : public VerdictReader {
   AdmittedChecks::Claim* const claim_;
 };
 
-// The words of RL.ALLOW, and the bytes of those that are made for this request.
+// The words of RL.ALLOW or RL.PEEK, and the bytes of those that are made for this request.
 class Words {
  public:
   void Add(std::string_view word) { words_.push_back({word, 0, 0}); }
@@ -166,10 +170,14 @@ void Decide(HttpExchange& exchange, const Words& words, const CheckAnswer& answe
             void (*again)(HttpExchange&), AdmittedChecks::Claim* claim = nullptr) {
   const auto view = words.View();
   if (exchange.IsHeldBack(view)) return exchange.GoOnLater(again);
+  const bool is_again = claim && claim->is_admitted();
+  // The answer is yes, so no refused access is recorded.
+  const User* const user = is_again ? exchange.session().user().get() : nullptr;
+  if (user && FindDenial(*user, *FindRequested(view), view)) return Allow(exchange);
   CheckReader reader(exchange, answer, claim);
   const std::string_view error = exchange.Run(view, reader);
   if (error.empty()) return;
-  if (claim && claim->is_admitted()) return Allow(exchange);  // RL.PEEK has no fields for it
+  if (is_again) return Allow(exchange);  // RL.PEEK has failed
   const int status = StatusOfError(error);
   exchange.Fail(status == 503 ? status : 500, error);
 }

@@ -121,15 +121,24 @@ TEST_F(CheckOnceTest, TheFieldsAreThoseOfALookByTheUser) {
   const std::string again = Check("1");
   EXPECT_EQ(StatusOf(again), 200);
   EXPECT_EQ(FieldOf(again, "RateLimit"), std::nullopt);
+  EXPECT_EQ(client_.server().services.access_log.Latest(1).size(), 0U)
+      << "nobody was refused anything";
   EXPECT_EQ(Status("2"), 200) << "charged";
 }
 
-TEST_F(CheckOnceTest, ABannedKeyGetsItsAnswerAgain) {
-  Route(absl::StrCat("[site]\nkey = \"u:{header:x-user}\"\nlimits = [\"1/m,ban=10s\"]\n",
-                     AbslView(kOnce)));
-  EXPECT_EQ(Status("1"), 200);
-  EXPECT_EQ(Status("2"), 429);
-  EXPECT_EQ(Status("1"), 200);
+TEST_F(CheckOnceTest, AnAnswerAgainHasNoFieldsOfADenial) {
+  for (const std::string_view limit :
+       {"1/m,name=a,ban=10s", "3/m,name=a,cost=2", "3/m,name=a,keep=2"}) {
+    redis_.Show("DEL u:a");
+    Route(absl::StrCat("[site]\nkey = \"u:{header:x-user}\"\nlimits = [\"", AbslView(limit),
+                       "\"]\n", AbslView(kOnce)));
+    const std::string id = absl::StrCat("first of ", AbslView(limit));
+    EXPECT_EQ(Status(id), 200) << limit;
+    EXPECT_EQ(Status("another"), 429) << limit;
+    const std::string again = Check(id);
+    EXPECT_EQ(StatusOf(again), 200) << limit;
+    EXPECT_EQ(FieldOf(again, "Retry-After"), std::nullopt) << limit;
+  }
 }
 
 TEST_F(CheckOnceTest, AnotherRouteChargesForItself) {
