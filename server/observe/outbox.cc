@@ -34,8 +34,9 @@ bool Outbox::Offer(std::string_view bytes) {
   if (record_->killed.load(std::memory_order_relaxed)) return true;
   const bool is_behind = held_bytes_ + bytes.size() > Outboxes::kBytesBehindMax;
   const bool has_read_all = held_bytes_ == 0 && bytes.size() <= Outboxes::kSmallBytesMax;
-  const bool is_full = all_.held_bytes_ + bytes.size() > Outboxes::kBytesOfAllMax;
-  if (is_behind || (is_full && !has_read_all)) return false;
+  const std::size_t more = has_read_all ? Outboxes::kSmallBytesOfAllMax : 0;
+  const bool is_full = all_.held_bytes_ + bytes.size() > Outboxes::kBytesOfAllMax + more;
+  if (is_behind || is_full) return false;
   all_.Add(*this, bytes);
   return true;
 }

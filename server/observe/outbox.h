@@ -74,6 +74,7 @@ class Outboxes {
   static constexpr std::size_t kBytesOfAllMax = std::size_t{32} << 20;
   static constexpr std::size_t kBytesBehindMax = kBytesOfOneMax / 2;
   static constexpr std::size_t kSmallBytesMax = 1024;
+  static constexpr std::size_t kSmallBytesOfAllMax = std::size_t{4} << 20;  // above kBytesOfAllMax
 
   explicit Outboxes(const Clock& clock) : throttle_(clock) {}
 
