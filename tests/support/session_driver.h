@@ -6,11 +6,10 @@
 // continues. A wait whose wake() is past is no wait.
 #pragma once
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <ctime>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,9 +35,9 @@ class SessionDriver {
     unread_.Add(bytes);
     if (wake_ && clock_.HostNow() < *wake_) return replies;
     do {
-      const Nanos begin = ThreadTime();
+      const Nanos begin = ProcessTime();
       turn_ = session_.Execute(unread_.bytes(), replies);
-      longest_turn_ = std::max(longest_turn_, ThreadTime() - begin);
+      longest_turn_ = std::max(longest_turn_, ProcessTime() - begin);
       unread_.Consume(turn_.consumed);
       session_.OnSent();
       ++turns_;
@@ -68,13 +67,8 @@ class SessionDriver {
   [[nodiscard]] Nanos longest_turn() const { return longest_turn_; }
 
  private:
-  static Nanos ThreadTime() {
-    rusage usage{};
-    WEIR_CHECK(getrusage(RUSAGE_THREAD, &usage) == 0);
-    const auto nanos_of = [](const timeval& time) {
-      return std::chrono::seconds{time.tv_sec} + std::chrono::microseconds{time.tv_usec};
-    };
-    return nanos_of(usage.ru_utime) + nanos_of(usage.ru_stime);
+  static Nanos ProcessTime() {
+    return std::chrono::microseconds{std::clock() * (1'000'000 / CLOCKS_PER_SEC)};
   }
 
   ClientSession& session_;

@@ -13,6 +13,7 @@ import os
 import random
 import re
 import shutil
+import socket
 import ssl
 import time
 import unittest
@@ -21,7 +22,7 @@ from typing import NamedTuple
 
 from replication_servers import LIMIT, ReplicationTest, await_true, fields, is_exact
 from tls_servers import Authority
-from weir_e2e import Client, Error, free_port, scaled
+from weir_e2e import Client, Error, scaled
 
 ROOT = os.path.join(os.path.dirname(__file__), "..", "..", "..")
 PACKAGED = os.path.join(ROOT, "contrib", "config", "weir.toml")
@@ -104,6 +105,18 @@ def chosen_starts():
     return chosen + starts[: max(0, CHOSEN - len(chosen))]
 
 
+# The kernel gives none of these ports to a server that asks for any port, so they stay free between
+# the two starts.
+PORTS = itertools.count(random.SystemRandom().randrange(10_000, 20_000))
+
+
+def unused_port():
+    for port in PORTS:  # next() is atomic
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+
+
 def first_word(reply):
     """The first word of an error or a text, or the first number of a list."""
     return str(reply[0]) if isinstance(reply, list) else str(reply).split()[0]
@@ -128,7 +141,7 @@ class StartMatrixTest(ReplicationTest):
 
     def prepare(self, name, *options):
         """Makes a directory of each kind: of a server alone, a replica, or a deposed primary."""
-        port = free_port()
+        port = unused_port()
         data, backups = self.path(name), self.path(f"{name}-backups")
         kept = ("--port", str(port), "--data-dir", data, "--backup-dir", backups, *options)
         server = self.launch(*kept)
@@ -140,6 +153,7 @@ class StartMatrixTest(ReplicationTest):
             server = self.depose(server, client, data, kept)
             client = self.connect(server)
             await_true(lambda: fields(client)["deposed"] == "1", server.log)
+            self.assertEqual(self.successor.stop(), 0)
         self.assertEqual(client.call("SAVE"), "OK")
         self.assertIsInstance(client.call("RL.BACKUP", "b"), list)
         shutil.copytree(data, self.path(name + ".killed"))
@@ -152,9 +166,9 @@ class StartMatrixTest(ReplicationTest):
 
     def depose(self, server, client, data, kept):
         """The role goes to a replica and comes back; then the server starts as of before that."""
-        replica = self.start("--replicaof", f"127.0.0.1 {server.port}")
-        other = self.connect(replica)
-        await_true(lambda: is_exact(other), replica.log)
+        self.successor = self.start("--replicaof", f"127.0.0.1 {server.port}")
+        other = self.connect(self.successor)
+        await_true(lambda: is_exact(other), self.successor.log)
         self.assertEqual(client.call("SAVE"), "OK")
         shutil.copytree(data, data + ".old")
         for ours, theirs in ((client, other), (other, client)):
@@ -199,8 +213,8 @@ class StartMatrixTest(ReplicationTest):
         data = self.path(name) if start.directory != "none" else ""
         backups = self.path(f"{name}-backups") if data else ""
         options = ["--data-dir", data, "--backup-dir", backups, "--durability", start.durability]
-        admin = free_port() if start.ports == "admin" or start.options == "packaged" else 0
-        http, tls = (free_port() if start.ports == kind else 0 for kind in ("http", "tls"))
+        admin = unused_port() if start.ports == "admin" or start.options == "packaged" else 0
+        http, tls = (unused_port() if start.ports == kind else 0 for kind in ("http", "tls"))
         options += ["--admin-port", str(admin), "--http-port", str(http)]
         if start.options == "packaged":
             options += ["--config", PACKAGED]
@@ -308,29 +322,32 @@ def ends_of_ranges():
 
 class PackagedOptionsTest(ReplicationTest):
     @staticmethod
-    def await_client(port):
+    def await_client(server, port):
         """A connection to a server that may log nothing."""
         clients = []
 
-        def connects():
+        def has_ended_or_connects():
             with contextlib.suppress(ConnectionRefusedError):
                 clients.append(Client(port))
-            return clients
+            return clients or server.process.poll() is not None
 
-        await_true(connects, f"a server on {port}")
+        await_true(has_ended_or_connects, server.log)
+        if not clients:
+            raise AssertionError(f"it has ended: {server.log()}")
         return clients[0]
 
     def run_with(self, number, name, value):
         data = os.path.join(self.directory, str(number))
         options = ["--config", PACKAGED, "--data-dir", data, "--backup-dir", data + "-backups"]
-        options += ["--admin-port", str(free_port()), "--port", str(free_port())]
+        options += ["--admin-port", str(unused_port()), "--port", str(unused_port())]
         server = self.launch(*options, f"--{name}={value}")
         if (name, value) in REFUSED:
             self.assertEqual(server.wait(), 1, server.log())
             self.assertRegex(server.log(), REFUSED[name, value])
             return
         port = int(value) if name == "port" and value != "0" else int(options[-1])
-        with self.await_client(port if (name, value) != ("port", "0") else server.port) as client:
+        port = server.port if (name, value) == ("port", "0") else port
+        with self.await_client(server, port) as client:
             await_true(lambda: first_word(client.call("PING")) == "PONG", server.log)
             allow = first_word(client.call("RL.ALLOW", KEY, LIMIT))
             self.assertEqual(allow, UNANSWERED.get((name, value), "1"))
