@@ -172,7 +172,7 @@ class LimitHost {
   void LogTrimmed(std::string_view policy, std::size_t buckets) {
     if (buckets > 0) weir::LogTrimmed(policy, buckets);
   }
-  void Trim(std::shared_ptr<const Policy> before, std::shared_ptr<const Policy> after) {
+  void Trim(const std::shared_ptr<const Policy>& before, std::shared_ptr<const Policy> after) {
     Limiter::PolicyTrim trim(shared().limiter, shared().policies, before->limits, std::move(after));
     call_.session.Wait(std::make_unique<TrimWaiter>(thread(), std::move(trim)));
   }

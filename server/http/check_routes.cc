@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -164,7 +165,7 @@ class RouteReader {
       const std::string& text = group.limits[i].text();
       const toml::source_region& where = limits.as_array()->get(i)->source();
       const auto names = [&](const CheckTemplate& other) { return other.text() == text; };
-      bool is_twice = std::any_of(group.limits.begin(), group.limits.begin() + i, names);
+      bool is_twice = std::ranges::any_of(std::span(group.limits).first(i), names);
       if (group.limits[i].is_constant()) {
         LimitWord word = *ParseLimitWord(text);
         is_twice = is_twice || std::ranges::any_of(seen, [&](const LimitWord& other) {

@@ -193,7 +193,7 @@ class ReportStack {
 
 void UseReportStack() {
   if constexpr (!kHasSanitizer) {
-    thread_local const ReportStack stack;
+    thread_local const ReportStack kStack;
   }
 }
 

@@ -69,7 +69,7 @@ class Replicator final : public ChangeConsumer {
   Replicator(LoopThread& loop, ChangeHub& hub, const Settings& settings, Owner& owner,
              bool has_saver, Ring ring);
   // Closes all replicas.
-  ~Replicator() override;
+  ~Replicator() override;  // NOLINT(bugprone-exception-escape): replicator.cc says why
 
   // What the replicas get at the end.
   struct Ending {
