@@ -9,8 +9,8 @@
 namespace weir {
 
 std::uint16_t PartitionOfOverride(std::string_view key) {
-  static const KeyHasher hasher{HashSecret{}};
-  return hasher(key).partition;
+  static const KeyHasher kHasher{HashSecret{}};
+  return kHasher(key).partition;
 }
 
 Overrides::Watcher::Watcher(Overrides& overrides) : overrides_(overrides) {
