@@ -70,7 +70,8 @@ std::size_t Limiter::SlotsShown(std::size_t partition) const noexcept {
   return table_.SlotsShown(partition);
 }
 
-// A changed hold takes as long as this many changed buckets.
+// A changed hold, or the changed sums of a bucket, count as this many changed buckets: the time
+// that they take.
 constexpr std::size_t kBucketsPerHold = 8;
 
 // The number of partitions by which a fetch into the cache is ahead of the changes being taken.
@@ -198,8 +199,7 @@ void Limiter::TakingChanges::TakeHolds(std::size_t partition) {
   limiter_.table_.ShowHolds(partition);
 }
 
-// The changes that TakePartition would take, in the time of a bucket's. Requires: the partition is
-// locked.
+// The time that TakePartition would take, in changed buckets. Requires: the partition is locked.
 std::size_t Limiter::TakingChanges::ChangesOf(std::size_t partition) {
   const Partition& changed = limiter_.table_.partition(partition);
   if (changed.everything_changed()) return 1;

@@ -69,7 +69,7 @@ class Outbox {
 
 class Outboxes {
  public:
-  // A queue takes up to twice the memory of its bytes, so all queues take up to 64 MiB.
+  // A queue takes up to twice the memory of its bytes, so all queues take up to 72 MiB.
   static constexpr std::size_t kBytesOfOneMax = std::size_t{512} << 10;
   static constexpr std::size_t kBytesOfAllMax = std::size_t{32} << 20;
   static constexpr std::size_t kBytesBehindMax = kBytesOfOneMax / 2;
