@@ -29,6 +29,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
+constexpr std::size_t kHostLabelBytesMax = 63;  // between two dots of a host name: RFC 1035, 2.3.4
+
 // The address in its usual spelling.
 std::optional<std::string> ParseAddress(const std::string& text) {
   std::array<unsigned char, sizeof(in6_addr)> bytes{};
@@ -234,7 +236,8 @@ std::optional<std::string> ParseHost(std::string_view text) {
   if (!std::ranges::all_of(name, is_of_name)) return std::nullopt;
   // The name of the root may stand at the end: "weir.internal."
   for (const absl::string_view label : absl::StrSplit(absl::StripSuffix(name, "."), '.')) {
-    if (label.empty() || label.front() == '-' || label.back() == '-') return std::nullopt;
+    if (label.empty() || label.size() > kHostLabelBytesMax) return std::nullopt;
+    if (label.front() == '-' || label.back() == '-') return std::nullopt;
   }
   return name;
 }

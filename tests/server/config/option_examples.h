@@ -203,7 +203,7 @@ inline const std::map<std::string_view, OptionMistakes> kBadOptions = {
     {"repl-timeout",
      {{"", "5", "99ms", "2h"}, "a time from 100ms to 3600s with a unit (ms, s, m, h)"}},
     {"replica-announce-ip",
-     {{"weir:7379", "a b", "[::1]", ".", "a..b", "weir-", "-weir"},
+     {{"weir:7379", "a b", "[::1]", ".", "a..b", "weir-", "-weir", std::string(64, 'w')},
       "a host name or an IP address, as in weir.internal"}},
     {"replica-announce-port", {{"", "-1", "65536", "redis"}, "an integer from 0 to 65535"}},
     {"replica-announced", {{"yes", "1"}, "true or false"}},
