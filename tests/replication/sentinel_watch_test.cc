@@ -323,16 +323,16 @@ std::string FirstBroken(Bug bug, std::int64_t runs) {
   return {};
 }
 
-constexpr std::int64_t kRuns = 20'000;
-constexpr std::int64_t kRunsUntilFound = 2'000;
+constexpr std::int64_t kWatchRuns = 20'000;
+constexpr std::int64_t kWatchRunsUntilFound = 2'000;
 
 TEST(SentinelWatchTest, APairEndsWithTheOnePrimaryThatIsNamed) {
-  EXPECT_EQ(FirstBroken<PairSimulation>(WatchBug::kNone, Scaled(kRuns)), "");
+  EXPECT_EQ(FirstBroken<PairSimulation>(WatchBug::kNone, Scaled(kWatchRuns)), "");
 }
 
 TEST(SentinelWatchTest, PlantedMistakesAreFound) {
   for (const WatchBug bug : {WatchBug::kNaive, WatchBug::kAtFloor, WatchBug::kNoRest}) {
-    EXPECT_NE(FirstBroken<PairSimulation>(bug, kRunsUntilFound), "") << static_cast<int>(bug);
+    EXPECT_NE(FirstBroken<PairSimulation>(bug, kWatchRunsUntilFound), "") << static_cast<int>(bug);
   }
 }
 
@@ -408,12 +408,12 @@ class GateSimulation {
 };
 
 TEST(SentinelWatchTest, AStoppedPrimaryDoesNotServeDuringAFailover) {
-  EXPECT_EQ(FirstBroken<GateSimulation>(GateBug::kNone, Scaled(kRuns)), "");
+  EXPECT_EQ(FirstBroken<GateSimulation>(GateBug::kNone, Scaled(kWatchRuns)), "");
 }
 
 TEST(SentinelWatchTest, PlantedMistakesOfTheGateAreFound) {
   for (const GateBug bug : {GateBug::kFirstIsEnough, GateBug::kAnySecond}) {
-    EXPECT_NE(FirstBroken<GateSimulation>(bug, kRunsUntilFound), "") << static_cast<int>(bug);
+    EXPECT_NE(FirstBroken<GateSimulation>(bug, kWatchRunsUntilFound), "") << static_cast<int>(bug);
   }
 }
 

@@ -14,7 +14,7 @@
 namespace weir {
 namespace {
 
-struct Turn {
+struct HoldTurn {
   int millis = 0;  // that pass before it
   std::string command;
   int times = 1;
@@ -40,8 +40,8 @@ std::string AnySettlement() {
   return words;
 }
 
-Turn AnyTurn() {
-  Turn turn;
+HoldTurn AnyHoldTurn() {
+  HoldTurn turn;
   turn.millis = *rc::gen::element(0, 0, 1, 99, 100, 1000, 30'000, 61'000);
   const std::string hold = " HOLD " + *rc::gen::element<std::string>("a", "b", "c");
   const std::string ttl = " TTL " + *rc::gen::element<std::string>("1", "100", "2000", "120000");
@@ -77,7 +77,7 @@ TEST(HoldLawTest, L21RepeatedCommandIsTheSameAnswerAndChangesNothingMore) {
     Client once;
     Client often;
     for (int turns = *rc::gen::inRange(1, 30); turns > 0; --turns) {
-      const Turn turn = AnyTurn();
+      const HoldTurn turn = AnyHoldTurn();
       RC_LOG() << turn.millis << " ms, " << turn.times << " times: " << turn.command << '\n';
       once.clock().Advance(std::chrono::milliseconds{turn.millis});
       often.clock().Advance(std::chrono::milliseconds{turn.millis});

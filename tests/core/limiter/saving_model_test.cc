@@ -26,9 +26,9 @@ struct State {
   Policies policies;
 };
 
-class Lives {
+class SavedLives {
  public:
-  Lives(std::uint64_t seed, bool clients_bring_time)
+  SavedLives(std::uint64_t seed, bool clients_bring_time)
       : random_(seed), options_{.time_is_ordered = !clients_bring_time, .notes_changes = true} {
     Begin();
   }
@@ -114,7 +114,7 @@ void LiveManyTimes(std::int64_t histories, bool clients_bring_time) {
   for (std::int64_t seed = 0; seed < Scaled(histories); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(static_cast<std::uint64_t>(seed) + 1'000'000);
-    Lives lives(static_cast<std::uint64_t>(seed), clients_bring_time);
+    SavedLives lives(static_cast<std::uint64_t>(seed), clients_bring_time);
     for (int life = 0; life < 6; ++life) {
       for (std::int64_t tick = Draw(random, 5); tick > 0; --tick) {
         lives.Use(20);
