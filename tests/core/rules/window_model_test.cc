@@ -73,7 +73,7 @@ TYPED_TEST(WindowModelTest, RandomHistories) {
   Tally tally;
   // About fifty steps each. A step of calendar windows takes longer, since their oracle asks
   // clocks.
-  const std::int64_t cases = std::is_same_v<TypeParam, CalendarWindows> ? 4'000 : 20'000;
+  const std::int64_t cases = std::is_same_v<TypeParam, CalendarWindows> ? 1'000 : 20'000;
   CheckLaw(cases, [&tally] { TestFixture::Compare(tally); });
   const std::int64_t share = tally.steps / 100;
   EXPECT_GT(tally.steps, 40 * Scaled(cases));
