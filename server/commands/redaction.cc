@@ -13,19 +13,19 @@
 namespace weir {
 namespace {
 
-using Words = std::span<std::string_view>;
+using WordSpan = std::span<std::string_view>;
 
-void Redact(Words words) { std::ranges::fill(words, kRedacted); }
+void Redact(WordSpan words) { std::ranges::fill(words, kRedacted); }
 
 // Redacts all words behind the first of `names`: a typo may have moved a password further back.
 template <std::size_t kNames>
-void RedactBehind(const std::array<std::string_view, kNames>& names, Words words) {
+void RedactBehind(const std::array<std::string_view, kNames>& names, WordSpan words) {
   const auto is_one = [&](std::string_view word) {
     return std::ranges::any_of(names,
                                [&](std::string_view name) { return EqualsIgnoreCase(name, word); });
   };
   const auto first = std::ranges::find_if(words, is_one);
-  if (first != words.end()) Redact(Words(first + 1, words.end()));
+  if (first != words.end()) Redact(WordSpan(first + 1, words.end()));
 }
 
 constexpr std::array<std::string_view, 1> kAuthOption = {"AUTH"};
@@ -37,13 +37,13 @@ std::vector<std::string_view> RedactedWords(const CommandSpec& spec,
                                             std::span<const std::string_view> words) {
   std::vector<std::string_view> shown(words.begin(), words.end());
   if (spec.name == "AUTH") {
-    Redact(Words(shown).subspan(1));
+    Redact(WordSpan(shown).subspan(1));
   } else if (spec.name == "HELLO") {
-    RedactBehind(kAuthOption, Words(shown).subspan(1));
+    RedactBehind(kAuthOption, WordSpan(shown).subspan(1));
   } else if (spec.name.starts_with("ACL|") && spec.Is(kAdmin)) {
-    Redact(Words(shown).subspan(2));
+    Redact(WordSpan(shown).subspan(2));
   } else if (spec.name == "CONFIG|SET") {
-    RedactBehind(kPasswordOptions, Words(shown).subspan(2));
+    RedactBehind(kPasswordOptions, WordSpan(shown).subspan(2));
   }
   return shown;
 }

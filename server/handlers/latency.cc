@@ -20,7 +20,7 @@ namespace weir {
 namespace {
 
 using Event = LatencyMonitor::Event;
-using History = LatencyMonitor::History;
+using EventHistory = LatencyMonitor::History;
 
 constexpr std::int64_t kBarColumns = 60;
 
@@ -28,14 +28,14 @@ std::string_view NameOf(Event event) {
   return LatencyMonitor::kEventNames[static_cast<std::size_t>(event)];
 }
 
-std::optional<History> HistoryOf(const Call& call, std::string_view name) {
+std::optional<EventHistory> HistoryOf(const Call& call, std::string_view name) {
   const std::optional<Event> event = LatencyMonitor::FindEvent(name);
   if (!event) return std::nullopt;
   return call.services().observers.latency_monitor.Of(*event);
 }
 
 // One line per sample, with a bar in proportion to the longest.
-std::string Graph(const History& history, HostInstant now) {
+std::string Graph(const EventHistory& history, HostInstant now) {
   const std::int64_t seconds =
       std::chrono::floor<std::chrono::seconds>(now.time_since_epoch()).count();
   const auto longest = std::ranges::max(history.samples, {}, &LatencyMonitor::Sample::millis);
@@ -51,7 +51,7 @@ std::string Graph(const History& history, HostInstant now) {
   return graph;
 }
 
-std::string Diagnosis(const std::vector<History>& histories, bool is_on) {
+std::string Diagnosis(const std::vector<EventHistory>& histories, bool is_on) {
   if (!is_on && histories.empty()) {
     return "Latency monitoring is off: set latency-monitor-threshold to the shortest time, in "
            "milliseconds, that is to be recorded.\n";
@@ -89,7 +89,7 @@ void AddCalled(const CommandRows& rows, const CommandSpec& spec,
 }  // namespace
 
 void LatencyLatest(Call& call) {
-  const std::vector<History> histories = call.services().observers.latency_monitor.All();
+  const std::vector<EventHistory> histories = call.services().observers.latency_monitor.All();
   call.reply.Array(histories.size());
   for (const auto& [event, samples, millis_max] : histories) {
     call.reply.Array(4);
@@ -101,7 +101,7 @@ void LatencyLatest(Call& call) {
 }
 
 void LatencyHistory(Call& call) {
-  const std::optional<History> history = HistoryOf(call, call.arguments()[0]);
+  const std::optional<EventHistory> history = HistoryOf(call, call.arguments()[0]);
   if (!history) return call.reply.Array(0);
   call.reply.Array(history->samples.size());
   for (const LatencyMonitor::Sample& sample : history->samples) {
@@ -127,7 +127,7 @@ void LatencyReset(Call& call) {
 
 void LatencyGraph(Call& call) {
   const std::string_view name = call.arguments()[0];
-  const std::optional<History> history = HistoryOf(call, name);
+  const std::optional<EventHistory> history = HistoryOf(call, name);
   if (!history) return call.Fail(absl::StrCat("No samples available for event ", Quote(name)));
   call.reply.Verbatim(Graph(*history, call.services().clock.HostNow()));
 }

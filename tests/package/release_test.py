@@ -11,8 +11,10 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-FILES = ("dev", "CMakeLists.txt", "CHANGELOG.md", "debian/changelog")
-VERSION = re.search(r"^project\(weir VERSION (\S+)", (ROOT / FILES[1]).read_text(), re.M).group(1)
+VERSIONED = ("CMakeLists.txt", "CHANGELOG.md", "debian/changelog")
+FILES = ("dev", "contrib/release/commands.sh", *VERSIONED)
+PROJECT = (ROOT / "CMakeLists.txt").read_text()
+VERSION = re.search(r"^project\(weir VERSION (\S+)", PROJECT, re.M).group(1)
 
 
 class ReleaseTest(unittest.TestCase):
@@ -20,8 +22,8 @@ class ReleaseTest(unittest.TestCase):
         directory = tempfile.TemporaryDirectory(prefix="weir_release_")
         self.addCleanup(directory.cleanup)
         self.tree = Path(directory.name)
-        (self.tree / "debian").mkdir()
         for name in FILES:
+            (self.tree / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, self.tree / name)
         self.write(
             "CHANGELOG.md", "# Changelog", "", f"## {VERSION}, not released", "", "### Limits", "",
@@ -61,7 +63,7 @@ class ReleaseTest(unittest.TestCase):
         before = datetime.now(timezone.utc).date()
         self.assertIn("git commit", self.release())
         changed = self.git("diff", "--name-only").split()
-        self.assertEqual(sorted(changed), sorted(FILES[1:]))
+        self.assertEqual(sorted(changed), sorted(VERSIONED))
         day = re.search(r"^## \S+, (.*)$", (self.tree / "CHANGELOG.md").read_text(), re.M).group(1)
         self.assertIn(day, (str(before), str(datetime.now(timezone.utc).date())))
         self.assertIn(f"(WEIR_VERSION_DATE {day})", (self.tree / "CMakeLists.txt").read_text())
