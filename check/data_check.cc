@@ -90,7 +90,7 @@ class DataCheck {
     std::string role = "a primary";
     if (history->is_deposed) role = "a deposed primary";
     if (history->is_replica) {
-      role = absl::StrCat("a replica of ", history->primary_host, ":", history->primary_port);
+      role = absl::StrCat("a replica of ", history->primary.host, ":", history->primary.port);
     }
     return absl::StrCat("of ", role, " in term ", history->term,
                         storage.is_backup() ? "; a start takes its role from replicaof" : "");

@@ -19,7 +19,9 @@ constexpr std::uint8_t kJoinsAny = 32;
 constexpr std::uint8_t kHasFloor = 64;
 constexpr std::uint8_t kHadReplicas = 128;
 
-constexpr std::uint8_t kLacks = 1;  // of the second byte of flags
+// Of the second byte of flags:
+constexpr std::uint8_t kLacks = 1;
+constexpr std::uint8_t kHasYielded = 2;
 
 static_assert(kPrimaryHostBytesMax <= UINT8_MAX);
 
@@ -52,8 +54,8 @@ void Lineage::Promote(std::uint64_t at, std::string_view new_id) {
   joins_any = false;
   had_replicas = false;
   lacks = false;
-  primary_host.clear();
-  primary_port = 0;
+  yielded_in = 0;
+  primary = {};
 }
 
 void Lineage::Follow(std::uint64_t new_term, std::string_view new_id) {
@@ -66,6 +68,12 @@ void Lineage::Follow(std::uint64_t new_term, std::string_view new_id) {
   until = 0;
 }
 
+void Lineage::ForgetId() {
+  id.clear();
+  previous.clear();
+  until = 0;
+}
+
 bool Lineage::LosesTo(std::uint64_t other_term, std::string_view other_id) const {
   if (other_term != term) return other_term > term;
   return term > 0 && !id.empty() && other_id != previous && other_id > id;
@@ -74,7 +82,7 @@ bool Lineage::LosesTo(std::uint64_t other_term, std::string_view other_id) const
 std::string LineageValue(const Lineage& history) {
   WEIR_CHECK(history.id.empty() || IsHistoryId(history.id));
   WEIR_CHECK(history.previous.empty() || IsHistoryId(history.previous));
-  WEIR_CHECK(history.primary_host.size() <= kPrimaryHostBytesMax);
+  WEIR_CHECK(history.primary.host.size() <= kPrimaryHostBytesMax);
   std::string value;
   AppendNumber(kVersion, value);
   const unsigned flags =
@@ -89,11 +97,13 @@ std::string LineageValue(const Lineage& history) {
   AppendNumber(history.until, value);
   value += history.id;
   value += history.previous;
-  AppendNumber(static_cast<std::uint8_t>(history.primary_host.size()), value);
-  value += history.primary_host;
-  AppendNumber(history.primary_port, value);
+  AppendNumber(static_cast<std::uint8_t>(history.primary.host.size()), value);
+  value += history.primary.host;
+  AppendNumber(history.primary.port, value);
   if (history.sentinel_floor) AppendNumber(*history.sentinel_floor, value);
-  AppendNumber(static_cast<std::uint8_t>(history.lacks ? kLacks : 0U), value);
+  const unsigned more = (history.lacks ? kLacks : 0U) | (history.yielded_in > 0 ? kHasYielded : 0U);
+  AppendNumber(static_cast<std::uint8_t>(more), value);
+  if (history.yielded_in > 0) AppendNumber(history.yielded_in, value);
   return value;
 }
 
@@ -119,14 +129,15 @@ std::optional<Lineage> ReadLineageValue(std::string_view bytes) {
   history.was_told = (flags & kWasTold) != 0;
   history.is_deposed = (flags & kIsDeposed) != 0;
   history.joins_any = (flags & kJoinsAny) != 0;
-  history.primary_host = reader.TakeBytes(reader.Take<std::uint8_t>());
-  history.primary_port = reader.Take<std::uint16_t>();
+  history.primary.host = reader.TakeBytes(reader.Take<std::uint8_t>());
+  history.primary.port = reader.Take<std::uint16_t>();
   history.had_replicas = (flags & kHadReplicas) != 0;
   if ((flags & kHasFloor) != 0) history.sentinel_floor = reader.Take<std::uint64_t>();
   if (reader.left() > 0) {
     const auto more = reader.Take<std::uint8_t>();
-    if (more > kLacks) return std::nullopt;
+    if (more > (kLacks | kHasYielded)) return std::nullopt;
     history.lacks = (more & kLacks) != 0;
+    if ((more & kHasYielded) != 0) history.yielded_in = reader.Take<std::uint64_t>();
   }
   if (!reader.Complete()) return std::nullopt;
   return history;

@@ -13,6 +13,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/host_and_port.h"
+
 namespace weir {
 
 inline constexpr std::size_t kHistoryIdBytes = 40;
@@ -44,8 +46,10 @@ struct Lineage {
   bool lacks = false;
   // Of SentinelWatch; none: no hello was heard.
   std::optional<std::uint64_t> sentinel_floor{};
-  std::string primary_host{};  // of a replica: the server that it follows, as it was spelled
-  std::uint16_t primary_port = 0;
+  HostAndPort primary{};  // of a replica: the server that it follows, as it was spelled
+  // The term in which this server, then a primary, gave its role to the one that it follows; 0:
+  // it did not.
+  std::uint64_t yielded_in = 0;
 
   // The offset up to which this history and that of a server that stands at `offset` of history
   // `id` are one. Nothing: they have nothing in common, or not that this server knows of.
@@ -60,6 +64,9 @@ struct Lineage {
   // earlier one. Requires: IsHistoryId(id).
   void Follow(std::uint64_t new_term, std::string_view new_id);
 
+  // This server has nothing that another one could go on from.
+  void ForgetId();
+
   // Whether this history's primary must stop when it meets the other one's. The later term wins; of
   // two histories of the same term, the greater id.
   [[nodiscard]] bool LosesTo(std::uint64_t other_term, std::string_view other_id) const;
@@ -71,10 +78,12 @@ struct Lineage {
 //
 //     version:u8 = 1 flags:u8 term:u64 seen-term:u64 offset:u64 until:u64 [id: 40 bytes]
 //     [previous: 40 bytes] host-bytes:u8 host port:u16 [floor:u64] [more:u8]
+//     [yielded-in:u64]
 //
 //     flags: 1 id, 2 previous, 4 is a replica, 8 was told, 16 is deposed, 32 joins any, 64 floor,
 //            128 had replicas
-//     more:  1 lacks; left out by servers before 0.2.0, which knew none of these
+//     more:  1 lacks, 2 yielded in a term; left out by servers before 0.2.0, which knew none of
+//            these
 //
 // Requires: ids that are empty or IsHistoryId, and a host of at most kPrimaryHostBytesMax bytes.
 [[nodiscard]] std::string LineageValue(const Lineage& history);

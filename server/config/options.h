@@ -26,6 +26,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "core/base/host_and_port.h"
 #include "core/commands/percents.h"
 #include "server/os/descriptor_limit.h"
 #include "server/os/log.h"
@@ -47,13 +48,6 @@ struct HostName {
 };
 
 // A server as clients name it.
-struct HostAndPort {
-  std::string host{};      // as in HostName; empty: none
-  std::uint16_t port = 0;  // from 1 on; 0: none
-
-  friend bool operator==(const HostAndPort&, const HostAndPort&) = default;
-};
-
 // A size of memory.
 struct ByteCount {
   std::int64_t bytes = 0;

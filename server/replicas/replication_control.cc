@@ -53,7 +53,7 @@ ReplicationControl::ReplicationControl(const Parts& parts, std::string_view reco
     }
     saved_id_ = saved->id;
     saved_term_.Note(saved->term);
-    if (history_.was_told) first_primary_ = {saved->primary_host, saved->primary_port};
+    if (history_.was_told) first_primary_ = saved->primary;
     if (first_primary_ != services_.options.replicaof) {
       spdlog::warn("a command has made this server {}, which wins over the option replicaof",
                    saved->is_replica ? "a replica" : "a primary");
@@ -226,8 +226,7 @@ bool ReplicationControl::Demote(const HostAndPort& primary, const Replicator::En
     MutexLock lock(mutex_);
     history_.is_replica = true;
     history_.is_deposed = false;
-    history_.primary_host = primary.host;
-    history_.primary_port = primary.port;
+    history_.primary = primary;
   }
   if (sink_) return true;
   // First, so that no hold is settled after the last take.
@@ -418,10 +417,9 @@ void ReplicationControl::Join(const HostAndPort& primary, std::uint64_t term,
                               std::string_view history) {
   MutexLock lock(mutex_);
   // After a referral the option replicaof names a server that is no primary any more.
-  const bool is_named = HostAndPort{history_.primary_host, history_.primary_port} == primary;
+  const bool is_named = history_.primary == primary;
   history_.was_told = history_.was_told || !is_named;
-  history_.primary_host = primary.host;
-  history_.primary_port = primary.port;
+  history_.primary = primary;
   history_.Follow(term, history);
   history_.joins_any = false;
   has_joined_ = true;
@@ -473,9 +471,8 @@ ReplicationStatus ReplicationControl::status() const {
     status.link = link_->status();
     status.offset = link_->shown().value_or(0);
   } else {
-    const bool is_named = !history_.primary_host.empty();
-    status.link.emplace().primary =
-        is_named ? HostAndPort{history_.primary_host, history_.primary_port} : first_primary_;
+    const bool is_named = !history_.primary.host.empty();
+    status.link.emplace().primary = is_named ? history_.primary : first_primary_;
     status.link->complete = is_complete();
   }
   return status;

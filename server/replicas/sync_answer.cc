@@ -105,8 +105,8 @@ std::string ReplicationControl::SyncRefusal(const SyncRequest& request) {
     }
     if (has_our_secret) history_.seen_term = std::max(history_.seen_term, request.term);
     // BecomePrimary waits for the disk.
-    if (history_.primary_host.empty()) return std::string(kTermUnsavedError);
-    return ReferralTo({history_.primary_host, history_.primary_port});
+    if (history_.primary.host.empty()) return std::string(kTermUnsavedError);
+    return ReferralTo(history_.primary);
   }
   if (!history_.LosesTo(request.term, request.from ? request.from->replid : "")) return {};
   // Servers that have met have the same secret, unless this one has lost its state since.

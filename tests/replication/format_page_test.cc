@@ -175,8 +175,7 @@ std::vector<Example> ExamplesAsWritten() {
                                 .offset = 1'000,
                                 .is_replica = true,
                                 .sentinel_floor = 6,
-                                .primary_host = "10.0.0.1",
-                                .primary_port = 7379})},
+                                .primary = {"10.0.0.1", 7379}})},
   };
 }
 
@@ -217,7 +216,7 @@ TEST(ReplicationFormatPageTest, ItsExamplesAreRead) {
   EXPECT_EQ(ReadSkipBody(body_of(10))->to, 5'000U);
   EXPECT_EQ(ReadAckBody(body_of(11))->offset, 1'000U);
   EXPECT_EQ(ReadNeedBody(body_of(12))->partitions.size(), 2U);
-  EXPECT_EQ(ReadLineageValue(page.at(13).bytes)->primary_host, "10.0.0.1");
+  EXPECT_EQ(ReadLineageValue(page.at(13).bytes)->primary.host, "10.0.0.1");
 }
 
 }  // namespace

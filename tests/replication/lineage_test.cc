@@ -29,8 +29,7 @@ TEST(LineageTest, APromotionEndsTheOldHistoryWhereTheReplicaWas) {
   Lineage history = At(kA, 100);
   history.term = 4;
   history.is_replica = true;
-  history.primary_host = "h";
-  history.primary_port = 1;
+  history.primary = {"h", 1};
   history.Promote(90, kB);
   EXPECT_EQ(
       history,
@@ -118,8 +117,7 @@ TEST(LineageTest, RecordsAreReadOnlyWhole) {
                            .until = 5,
                            .offset = 9,
                            .is_replica = true,
-                           .primary_host = std::string(kPrimaryHostBytesMax, 'h'),
-                           .primary_port = 65535};
+                           .primary = {std::string(kPrimaryHostBytesMax, 'h'), 65535}};
   Lineage deposed = At(kC, 1);
   deposed.is_deposed = true;
   deposed.joins_any = true;
@@ -161,8 +159,7 @@ TEST(LineageTest, ARecordHasTheseBytes) {
                      .offset = 9,
                      .is_replica = true,
                      .sentinel_floor = 12,
-                     .primary_host = "h",
-                     .primary_port = 7379};
+                     .primary = {"h", 7379}};
   EXPECT_EQ(ReadLineageValue(old), history);
   EXPECT_EQ(LineageValue(history), old + "\x00"s);
   history.lacks = true;
