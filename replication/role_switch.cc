@@ -1,0 +1,351 @@
+// Roles that go from one server to another: T6 to T12 of role.h.
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "core/base/check.h"
+#include "replication/role.h"
+
+namespace weir {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Nanos kFailoverTime = seconds{10};  // without a timeout
+constexpr Nanos kLookTime = milliseconds{5};  // between two looks at the replicas
+constexpr std::uint64_t kCloseBytes = 256 * 1024;
+// The heir must read the rest of the history in this time. Clients whose changes are paused wait
+// for a second, so that a switch that fails is undone before.
+constexpr Nanos kYieldTime = milliseconds{800};
+// A YIELD leaves without its record on disk after this time, if the disk fails.
+constexpr Nanos kYieldSaveTime = milliseconds{300};
+constexpr Nanos kHandedOverTime = seconds{60};
+
+bool IsAskedFor(const SwitchRequest& request, const ReplicaView& replica) {
+  return !request.to || *request.to == replica.address;
+}
+
+// The error of FAILOVER; empty: none.
+std::string FailoverError(const SwitchRequest& request, const std::vector<ReplicaView>& replicas) {
+  if (replicas.empty()) return "ERR FAILOVER requires connected replicas.";
+  if (request.force && !(request.timeout && request.to)) {
+    return "ERR FAILOVER with force option requires both a timeout and target HOST and IP.";
+  }
+  if (!request.to) return {};
+  const auto target = std::ranges::find(replicas, *request.to, &ReplicaView::address);
+  if (target == replicas.end()) return "ERR FAILOVER target HOST and PORT is not a replica.";
+  return target->is_online ? std::string() : "ERR FAILOVER target replica is not online.";
+}
+
+// Replicas that can save come first, then those that have answered, then those with the greatest
+// offset.
+auto Rank(const ReplicaView& replica) {
+  return std::tuple(!replica.cannot_save, replica.is_there, replica.offset);
+}
+
+}  // namespace
+
+// --- FAILOVER ------------------------------------------------------------------------------------
+
+void Role::Handle(const FailoverAsked& event) {
+  const auto answer = [&](std::string error) {
+    Do(AnswerFailover{.ticket = event.ticket, .error = std::move(error)});
+  };
+  if (switch_ || state_ == RoleState::kYielding) {
+    return answer("ERR FAILOVER already in progress.");
+  }
+  if (state_ != RoleState::kServing) {
+    return answer("ERR FAILOVER is not valid when server is a replica.");
+  }
+  std::string error = FailoverError(event.request, event.replicas.all);
+  if (error.empty()) {
+    switch_ = Switch{.request = event.request,
+                     .deadline = now_ + event.request.timeout.value_or(kFailoverTime),
+                     .next_look = now_};
+  }
+  answer(std::move(error));
+}
+
+void Role::Handle(const FailoverAbortAsked& event) {
+  Do(AnswerFailover{.ticket = event.ticket,
+                    .error = switch_ ? "" : "ERR No failover in progress."});
+  EndSwitch();
+}
+
+void Role::EndSwitch() { switch_.reset(); }
+
+void Role::LookAtReplicasNow() {
+  switch_->next_look = now_ + kLookTime;
+  Do(LookAtReplicas{});
+}
+
+// T6.
+void Role::Handle(const ReplicasSeen& event) {
+  if (!switch_) return;
+  const ReplicaView* best = nullptr;
+  for (const ReplicaView& replica : event.replicas.all) {
+    if (!replica.is_synced || !IsAskedFor(switch_->request, replica)) continue;
+    if (best == nullptr || Rank(replica) > Rank(*best)) best = &replica;
+  }
+  const std::uint64_t head = event.replicas.head;
+  const bool is_close = best != nullptr && !best->cannot_save && best->is_there &&
+                        head - std::min(best->offset, head) <= kCloseBytes;
+  const bool is_late = now_ >= switch_->deadline;
+  if (is_close || (best != nullptr && is_late && switch_->request.force)) {
+    return YieldTo(*best, event.replicas.all, By::kPrimary);
+  }
+  if (!is_late) return;
+  EndSwitch();
+  Say(Remark::What::kSwitchGivenUp);
+}
+
+// --- Takeovers -----------------------------------------------------------------------------------
+
+// T7.
+void Role::Handle(const TakeoverAsked& event) {
+  if (IsReplica(state_) || state_ == RoleState::kLoading || state_ == RoleState::kStopping) return;
+  const std::vector<ReplicaView>& all = event.replicas.all;
+  const auto asker = std::ranges::find(all, event.run_id, &ReplicaView::run_id);
+  const bool may = state_ == RoleState::kServing && event.age <= kYieldAgeMax &&
+                   asker != all.end() && asker->is_synced && !asker->cannot_save;
+  if (!may) return Do(RefuseTakeover{event.run_id});
+  YieldTo(*asker, all, By::kReplica);
+}
+
+// T8. The record says so first: after a crash this server must not admit beside its heir.
+void Role::YieldTo(const ReplicaView& replica, const std::vector<ReplicaView>& all, By by) {
+  EndSwitch();
+  state_ = RoleState::kYielding;
+  by_ = by;
+  heir_ = Heir{.run_id = replica.run_id, .siblings = {}};
+  for (const ReplicaView& other : all) {
+    if (other.run_id != replica.run_id) heir_->siblings.push_back(other.run_id);
+  }
+  record_.was_told = true;
+  record_.is_replica = true;
+  record_.joins_any = false;
+  record_.yielded_in = record_.term;
+  record_.primary = replica.address;
+  is_paused_ = true;
+  Do(PauseChanges{});
+  PublishNow();
+  Do(Barrier{});
+  Do(EndWaits{});
+  yield_save_ = SaveSoon();
+  may_yield_ = false;
+  yields_unsaved_ = now_ + kYieldSaveTime;
+  EndHistoryNow({.time = kYieldTime, .heir = replica.run_id});
+  if (!settings_.has_disk) LetYield();
+}
+
+void Role::StepYield() {
+  const bool is_unsaved = state_ == RoleState::kYielding && failed_save_ >= yield_save_;
+  if (is_unsaved && now_ >= yields_unsaved_) LetYield();
+}
+
+void Role::LetYield() {
+  if (!std::exchange(may_yield_, true)) Do(LetYieldLeave{});
+}
+
+void Role::Handle(const HistoryEnded& event) {
+  WEIR_CHECK(endings_ > 0);
+  --endings_;
+  if (state_ != RoleState::kYielding) {
+    if (record_.is_replica) record_.offset = event.head;
+    StepWaiting();
+    return OpenDueLink();
+  }
+  yielded_at_ = now_;
+  if (event.has_yielded) {
+    // It takes no role while its YIELD may count.
+    LeasePromise promise;
+    promise.Acked(kYieldAgeMax, now_);
+    promise_ = std::max(promise_, promise.until());
+  }
+  if (event.has_yielded || by_ == By::kReplica) {
+    FollowHeir(event.head);
+  } else {
+    Say(Remark::What::kSwitchFailed);
+    BecomePrimary(event.head, true);
+  }
+  RunDeferred();
+}
+
+void Role::FollowHeir(std::uint64_t head) {
+  state_ = RoleState::kFollowing;
+  record_.offset = head;
+  record_.had_replicas = false;
+  is_exact_ = true;
+  is_complete_ = true;
+  if (by_ == By::kPrimary && settings_.is_watched) {
+    // Sentinel does not know of the switch, until it takes this server for dead.
+    ping_refusal_ = PingRefusal::kHandedOver;
+    ping_until_ = now_ + kHandedOverTime;
+    handed_over_in_ = watch_.newest().value_or(0);
+  }
+  RoleChanged(false);
+  Say(Remark::What::kFollows);
+  PublishNow();
+  ResumeClients();
+  Do(CloseClients{});
+  SaveSoon();
+  link_rest_ = Nanos{0};
+  LinkSoon();
+}
+
+void Role::ResumeClients() {
+  if (std::exchange(is_paused_, false)) Do(ResumeChanges{});
+}
+
+// T9.
+void Role::Handle(const YieldCame& event) {
+  if (!IsPresent(event.link)) return;
+  WEIR_CHECK(state_ == RoleState::kFollowing || state_ == RoleState::kAsking);
+  if (event.age > kYieldAgeMax) {
+    Say(Remark::What::kTooOld);
+    EndLink();
+    if (state_ == RoleState::kFollowing) LinkAfterRest();
+    return;
+  }
+  record_.was_told = true;
+  record_.seen_term = std::max(record_.seen_term, event.term);
+  is_exact_ = event.is_exact;
+  BecomePrimary(event.offset, false);
+}
+
+void Role::Handle(const RefuseCame& event) {
+  if (!IsPresent(event.link)) return;
+  WEIR_CHECK(state_ == RoleState::kFollowing || state_ == RoleState::kAsking);
+  if (state_ != RoleState::kAsking) return;
+  state_ = RoleState::kFollowing;
+  Say(Remark::What::kRefusesPromotion);
+}
+
+// --- RL.SYNC of another server -------------------------------------------------------------------
+
+void Role::Handle(const SyncAsked& event) {
+  AnswerSync answer = AnswerTo(event);
+  answer.ticket = event.ticket;
+  PublishNow();
+  Do(std::move(answer));
+}
+
+AnswerSync Role::AnswerTo(const SyncAsked& event) {
+  switch (state_) {
+    case RoleState::kLoading:
+    case RoleState::kYielding:
+    case RoleState::kSaving:
+    case RoleState::kStopping:
+      return {.what = AnswerSync::What::kLoading};
+    case RoleState::kWaiting:
+      HearTerm(event);
+      if (!needs_lease_) return {.what = AnswerSync::What::kLoading};
+      [[fallthrough]];
+    case RoleState::kAsking:
+      HearTerm(event);
+      return {.what = AnswerSync::What::kReferral, .primary = record_.primary};
+    case RoleState::kFollowing:
+      return AnswerAsReplica(event);
+    case RoleState::kGated:
+    case RoleState::kServing:
+    case RoleState::kDeposed:
+      return AnswerAsPrimary(event);
+  }
+  return {};
+}
+
+void Role::HearTerm(const SyncAsked& event) {
+  if (event.has_our_secret) record_.seen_term = std::max(record_.seen_term, event.term);
+}
+
+// Servers that have met have the same secret, unless this one has lost its state since.
+bool Role::IsRelated(const SyncAsked& event) const {
+  const bool has_state = record_.term > 0 || !record_.id.empty() || event.has_buckets;
+  return event.has_our_secret || !has_state;
+}
+
+// T10 and T11.
+AnswerSync Role::AnswerAsPrimary(const SyncAsked& event) {
+  if (record_.LosesTo(event.term, event.id)) {
+    if (!IsRelated(event)) {
+      Say(Remark::What::kOtherGroup);
+      return {.what = AnswerSync::What::kOtherGroup};
+    }
+    // A restore is an order: what it restores wins over the later history.
+    const bool is_ordered = is_restored_ && !(owns_term_ && has_saved_term());
+    if (!is_ordered || state_ == RoleState::kDeposed) {
+      Depose(event.term);
+      return {.what = AnswerSync::What::kLaterTerm};
+    }
+    record_.seen_term = std::max(record_.seen_term, event.term);
+    if (!owns_term_) record_.term = record_.seen_term;
+    if (owns_term_) BeginAnew(event.head);
+  }
+  if (state_ == RoleState::kDeposed) return {.what = AnswerSync::What::kNoPrimary};
+  if (state_ == RoleState::kGated) return {.what = AnswerSync::What::kLoading};
+  if (!event.has_our_secret && !event.id.empty() && !event.was_told) {
+    Say(Remark::What::kOtherGroup);
+    return {.what = AnswerSync::What::kOtherGroup};
+  }
+  if (endings_ > 0) return {.what = AnswerSync::What::kLoading};
+  if (record_.id.empty()) BeginAnew(event.head);
+  if (!has_saved_term() && can_save_) return {.what = AnswerSync::What::kLoading};
+  record_.offset = event.head;
+  AnswerSync answer = {.what = AnswerSync::What::kAccepted};
+  if (event.has_our_secret) answer.common = record_.Common(event.id, event.offset);
+  return answer;
+}
+
+void Role::BeginAnew(std::uint64_t head) {
+  const bool had_replicas = record_.had_replicas;
+  if (!record_.id.empty()) Do(EndReplicaLinks{});
+  BeginTerm(head, false);
+  record_.had_replicas = had_replicas;
+  SaveSoon();
+}
+
+// Its own term stays: with a later one an empty server would seem to have a state, after a restart.
+void Role::Depose(std::uint64_t term) {
+  record_.seen_term = std::max(record_.seen_term, term);
+  if (state_ == RoleState::kDeposed) return;
+  EndSwitch();
+  state_ = RoleState::kDeposed;
+  record_.is_deposed = true;
+  ping_refusal_ = PingRefusal::kNone;
+  gate_.reset();
+  PublishNow();
+  Do(Barrier{});
+  Do(EndWaits{});
+  Do(EndReplicaLinks{});
+  Say(Remark::What::kDeposed);
+  SaveSoon();
+}
+
+// T12. Whether the heir shows that it has not taken over: it, or a server at its address that was
+// no other replica, asks to follow this one, and is in no later history.
+bool Role::HasLostTheRole(const SyncAsked& event) const {
+  if (record_.yielded_in == 0 || event.term > record_.yielded_in) return false;
+  // It is in the history that it has begun, although it claims no term here.
+  const bool has_begun = !event.id.empty() && event.id == record_.id;
+  if (has_begun && record_.term > record_.yielded_in) return false;
+  const bool is_of_ours =
+      event.id.empty() || event.id == record_.id || event.id == record_.previous;
+  if (!is_of_ours || !event.has_our_secret || !is_promotable()) return false;
+  // A question that was on its way when the YIELD left says nothing.
+  if (event.connected_at < yielded_at_) return false;
+  if (!heir_) return event.is_at_primary;
+  const bool is_sibling = std::ranges::count(heir_->siblings, event.run_id) > 0;
+  return heir_->run_id == event.run_id || (event.is_at_primary && !is_sibling);
+}
+
+AnswerSync Role::AnswerAsReplica(const SyncAsked& event) {
+  const bool takes_back = HasLostTheRole(event);
+  HearTerm(event);
+  if (!takes_back) return {.what = AnswerSync::What::kReferral, .primary = record_.primary};
+  Say(Remark::What::kTakesBack);
+  WaitThenPromote(false);
+  return {.what = AnswerSync::What::kLoading};
+}
+
+}  // namespace weir
