@@ -1,0 +1,402 @@
+// A life: clocks, the machine's actions, saves.
+#include "tests/replication/role_sim_server.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/id_type.h"
+
+namespace weir {
+namespace {
+
+using What = SimMessage::What;
+
+constexpr double kHeartbeatMs = 600;
+constexpr double kTimeoutMs = 5000;
+constexpr double kGateMs = 25000;
+
+}  // namespace
+
+// --- Clocks --------------------------------------------------------------------------------------
+
+RoleServer::RoleServer(RoleWorld& world, std::vector<std::unique_ptr<RoleServer>>& all,
+                       std::size_t server_index)
+    : index(server_index),
+      world_(world),
+      all_(all),
+      drift_(world.Between(-4e-4, 4e-4)),
+      save_ms_(world.Pick({4.0, 10.0, 40.0, 250.0})) {}
+
+double RoleServer::Own() const { return base_ + (world_.now - started_at_) * (1 + drift_); }
+HostInstant RoleServer::OwnInstant() const { return HostOf(Own()); }
+
+double RoleServer::LineageTime() {
+  last_lineage_ = std::max(last_lineage_, Own() + shift_);
+  return last_lineage_;
+}
+
+std::string RoleServer::run_id() const { return absl::StrCat(index, ".", life); }
+
+// --- A life --------------------------------------------------------------------------------------
+
+RoleSettings RoleServer::Settings() const {
+  const RoleProfile& profile = world_.profile;
+  RoleSettings settings;
+  if (index != 0) settings.replicaof = SimAddress(0);
+  settings.has_disk = profile.has_disk;
+  settings.is_always = profile.is_always;
+  if (world_.Has(RoleBug::kGateRefusesAlways)) settings.is_always = false;
+  settings.is_watched = profile.kind != RoleProfile::Kind::kAlone;
+  settings.sentinel_wait = NanosOf(kGateMs);
+  if (profile.lease_replicas > 0) settings.lease = NanosOf(kSimLeaseMs);
+  if (!world_.Has(RoleBug::kUntrustedPromotes)) settings.ack_replicas = profile.ack_replicas;
+  return settings;
+}
+
+void RoleServer::Start() {
+  ++life;
+  alive = true;
+  frozen = false;
+  const SimImage image = disk.value_or(SimImage{.is_clean = true});
+  const double wall = world_.now + skew;
+  BeginLife(image, wall);
+  RoleSettings settings = Settings();
+  role_.emplace(settings,
+                absl::StrCat(absl::Hex(life, absl::kZeroPad16), absl::Hex(index, absl::kZeroPad16),
+                             absl::Hex(ids_++ % 256, absl::kZeroPad8)));
+  view_ = role_->view();
+  is_exact_ = true;
+  StateLoaded loaded = {.is_clean = image.is_clean,
+                        .is_backup = image.is_backup && !world_.Has(RoleBug::kRestoredRole),
+                        .has_buckets = data.any() || world_.Has(RoleBug::kEmptyGate)};
+  if (disk) loaded.record = image.record;
+  if (world_.Has(RoleBug::kLacksForgotten) && image.is_clean && loaded.record) {
+    loaded.record->lacks = false;
+  }
+  if (disk) disk->is_clean = false;
+  saved_offset_ = {image.record.id, offset};
+  is_exact_ = !disk || !image.record.is_replica || !image.record.id.empty();
+  std::vector<RoleAction> actions;
+  role_->On(loaded, OwnInstant(), actions);
+  const RoleView& loaded_view = *role_->view();
+  lacked_ = loaded_view.record.lacks || was_unclean_;
+  had_state_ = loaded_view.is_complete && (image.record.term > 0 || data.any());
+  if (loaded_view.state == RoleState::kFollowing) {
+    // Until the primary says more, no time passes for what was loaded.
+    if (image.time > 0) shift_ = image.time - Own();
+  } else if (image.is_clean && !image.is_backup) {
+    has_jumped_ = false;
+    if (image.shift != 0) shift_ = std::max(wall + image.shift, image.time) - Own();
+  } else if (!image.is_clean) {
+    world_.jumped_at = world_.now;
+  }
+  if (image.is_backup && index != 0 && loaded_view.state != RoleState::kFollowing) {
+    world_.Fail("R17: a backup brought its role");
+  }
+  for (const RoleAction& action : actions) CarryOut(action);
+  Drain();
+  world_.At(1, [this, of_life = life] { Tick(of_life); });
+}
+
+// Everything of the life before is gone but the disk.
+void RoleServer::BeginLife(const SimImage& image, double wall) {
+  started_at_ = world_.now;
+  base_ = std::max(wall, image.time);
+  shift_ = 0;
+  last_lineage_ = 0;
+  has_frame_ = false;
+  has_jumped_ = true;
+  frames_.Clear();
+  frame_time_ = 0;
+  data = image.data;
+  offset = image.offset;
+  mark_ = image.mark;
+  was_unclean_ = !image.is_clean;
+  is_backup_ = image.is_backup;
+  is_paused_ = false;
+  log_.clear();
+  log_begin_ = offset;
+  replicas.clear();
+  link.reset();
+  parked_.clear();
+  yielding_.reset();
+  asked_.clear();
+  admitting.reset();
+  lease_is_off = false;
+  promise_ = 0;
+  saves_ = saves_done_ = 0;
+  role_save_ = SaveNumber{};
+  saving_.reset();
+  can_save_ = true;
+  failover_epoch = 0;
+  yield_from.reset();
+  heir_ = kRoleServers;
+  closed_.clear();
+  events_.clear();
+  is_draining_ = false;
+  ids_ = 0;
+}
+
+void RoleServer::Crash() {
+  if (!alive) return;
+  alive = false;
+  ++life;
+  admitting.reset();
+  for (const auto& replica : replicas) {
+    if (world_.Chance(.7)) replica->Close(1);
+    replica->Cut();
+  }
+  if (link) {
+    if (world_.Chance(.7)) link->Close(0);
+    link->Cut();
+  }
+  replicas.clear();
+  link.reset();
+}
+
+void RoleServer::Stop() {
+  if (!alive || frozen) return;
+  if (state() == RoleState::kServing) FeedAll();
+  Post(StopAsked{});
+  if (!view_->keeps_record && !is_full && !hangs && HasDisk()) {
+    disk = Image();
+    disk->is_clean = true;
+  }
+  Crash();
+}
+
+SimImage RoleServer::Image() {
+  SimImage image = {.record = view_->record,
+                    .data = data,
+                    .offset = offset,
+                    .time = LineageTime(),
+                    .shift = view_->record.is_replica ? 0 : shift_,
+                    .mark = mark_,
+                    .is_clean = false,
+                    .is_backup = is_backup_};
+  image.record.offset = offset;
+  if (view_->record.is_replica && !is_exact_) image.record.ForgetId();
+  return image;
+}
+
+void RoleServer::Post(RoleEvent event) {
+  if (!alive) return;
+  if (frozen) {
+    world_.At(60, [this, of_life = life, event = std::move(event)] {
+      if (of_life == life) Post(event);
+    });
+    return;
+  }
+  events_.push_back(std::move(event));
+  Drain();
+}
+
+void RoleServer::Drain() {
+  if (is_draining_) return;
+  is_draining_ = true;
+  while (!events_.empty()) {
+    const RoleEvent event = std::move(events_.front());
+    events_.pop_front();
+    std::vector<RoleAction> actions;
+    ++world_.entered.at(static_cast<std::size_t>(role_->view()->state)).at(event.index());
+    role_->On(event, OwnInstant(), actions);
+    if (role_->needs_id()) {
+      role_->set_next_id(absl::StrCat(absl::Hex(life, absl::kZeroPad16),
+                                      absl::Hex(world_.steps, absl::kZeroPad16),
+                                      absl::Hex(index * 256 + ids_++ % 256, absl::kZeroPad8)));
+    }
+    for (const RoleAction& action : actions) CarryOut(action);
+  }
+  is_draining_ = false;
+}
+
+void RoleServer::CarryOut(const RoleAction& action) {
+  world_.Note(index, *view_, action);
+  const auto carry_out = [this](const auto& what) {
+    using Action = std::decay_t<decltype(what)>;
+    if constexpr (std::is_same_v<Action, PublishView>) {
+      OnPublish();
+    } else if constexpr (std::is_same_v<Action, EndWaits>) {
+      parked_.clear();
+    } else if constexpr (std::is_same_v<Action, PauseChanges>) {
+      is_paused_ = true;
+    } else if constexpr (std::is_same_v<Action, ResumeChanges>) {
+      is_paused_ = false;
+    } else if constexpr (std::is_same_v<Action, EndHistory>) {
+      OnEndHistory(what);
+    } else if constexpr (std::is_same_v<Action, LetYieldLeave>) {
+      may_yield_ = true;
+      StepYield();
+    } else if constexpr (std::is_same_v<Action, EndReplicaLinks>) {
+      DropReplicas();
+    } else if constexpr (std::is_same_v<Action, BeginHistory>) {
+      OnBeginHistory(what);
+    } else if constexpr (std::is_same_v<Action, OpenLink>) {
+      OnOpen(what);
+    } else if constexpr (std::is_same_v<Action, CloseLink>) {
+      OnClose();
+    } else if constexpr (std::is_same_v<Action, JoinHistory>) {
+      OnJoin();
+    } else if constexpr (std::is_same_v<Action, AskTakeover>) {
+      if (link) link->Send(0, {.what = What::kTakeover, .time = frame_time_});
+    } else if constexpr (std::is_same_v<Action, RefuseTakeover>) {
+      for (const auto& replica : replicas) {
+        if (replica->end(0).run_id() == what.run_id && !world_.Has(RoleBug::kSilentRefusal)) {
+          replica->Send(1, {.what = What::kRefuse});
+        }
+      }
+    } else if constexpr (std::is_same_v<Action, LookAtReplicas>) {
+      events_.push_back(ReplicasSeen{{.all = Views(), .head = offset}});
+    } else if constexpr (std::is_same_v<Action, SaveRecord>) {
+      role_save_ = what.save;
+      static_cast<void>(SaveSoon());
+    } else if constexpr (std::is_same_v<Action, RemoveBackupMark>) {
+      is_backup_ = false;
+      if (disk) disk->is_backup = false;
+    } else if constexpr (std::is_same_v<Action, AnswerSync>) {
+      OnAnswerSync(what);
+    } else if constexpr (std::is_same_v<Action, Remark>) {
+      const bool ends_by_time =
+          what.what == Remark::What::kTrustedAgain || what.what == Remark::What::kNobodyHadAState;
+      if (ends_by_time && (lacked_ || !had_state_)) world_.is_excused = true;
+      if (what.what == Remark::What::kNotYielded) CheckUnanswered();
+      if (what.what == Remark::What::kTakesBack) CheckTakenBack();
+    }
+  };
+  std::visit(carry_out, action);
+}
+
+void RoleServer::OnPublish() {
+  const RoleState before = view_->state;
+  view_ = role_->view();
+  if (view_->state != RoleState::kServing) {
+    admitting.reset();
+    if (view_->state != RoleState::kSaving && view_->state != RoleState::kWaiting) {
+      lease_is_off = false;
+    }
+    if (view_->state == RoleState::kDeposed && before == RoleState::kGated) return;
+    return;
+  }
+  if (before == RoleState::kServing) return;
+  admitting = ++world_.reigns;
+  reign_term_ = view_->record.term;
+  if (has_jumped_) world_.jumped_at = world_.now;
+  const bool opened_by_time = before == RoleState::kGated && Own() - base_ >= kGateMs - 1;
+  if (opened_by_time && (lacked_ || !had_state_)) world_.is_excused = true;
+  // The page says that a primary which starts again from its own disk may forget.
+  const bool starts_alone = world_.profile.kind == RoleProfile::Kind::kAlone && was_unclean_ &&
+                            !world_.profile.is_always && world_.now - started_at_ < 1;
+  if (starts_alone) world_.is_excused = true;
+}
+
+// --- What others ask -----------------------------------------------------------------------------
+
+bool RoleServer::AnswersPing() const {
+  return state() != RoleState::kDeposed && view_->ping_refusal == PingRefusal::kNone &&
+         (view_->is_complete || !IsReplica(view_->state));
+}
+
+bool RoleServer::ShowsSlave() const {
+  return IsReplica(state()) || (state() == RoleState::kGated && !view_->is_complete);
+}
+
+std::optional<std::size_t> RoleServer::primary() const {
+  if (view_->record.primary.host.empty()) return std::nullopt;
+  return ServerAt(view_->record.primary);
+}
+
+std::vector<ReplicaView> RoleServer::Views() const {
+  std::vector<ReplicaView> views;
+  for (const auto& replica : replicas) {
+    views.push_back({.run_id = replica->end(0).run_id(),
+                     .address = SimAddress(replica->end(0).index),
+                     .is_online = replica->is_synced,
+                     .is_synced = replica->is_synced,
+                     .cannot_save = !replica->can_save && !world_.Has(RoleBug::kSwitchToFullDisk),
+                     .is_there = true,
+                     .offset = replica->acked});
+  }
+  return views;
+}
+
+// --- Saves ---------------------------------------------------------------------------------------
+
+// Returns the number of a save that has everything up to now.
+std::uint64_t RoleServer::SaveSoon() {
+  ++saves_;
+  BeginSave();
+  return saves_;
+}
+
+void RoleServer::BeginSave() {
+  if (!alive || saving_ || saves_done_ >= saves_ || !HasDisk()) return;
+  saving_ = Running{.covers = saves_, .save = role_save_, .image = Image(), .id = view_->record.id};
+  if (world_.Has(RoleBug::kTermUnsaved)) {
+    events_.push_back(RecordSaved{.save = SaveNumber{0}, .term = view_->record.term});
+    if (!is_draining_) Drain();
+  }
+  world_.At(world_.Between(.5, 1) * save_ms_, [this, of_life = life] { EndSave(of_life); });
+}
+
+void RoleServer::EndSave(std::uint64_t of_life) {
+  if (of_life != life || !alive) return;
+  if (hangs || frozen) {
+    world_.At(100, [this, of_life] { EndSave(of_life); });
+    return;
+  }
+  const Running done = *std::exchange(saving_, std::nullopt);
+  if (is_full) {
+    can_save_ = false;
+    world_.At(1000, [this, of_life] {
+      if (of_life == life) BeginSave();
+    });
+    return Post(RecordSaveFailed{done.save});
+  }
+  saves_done_ = done.covers;
+  can_save_ = true;
+  const bool keeps_mark = is_backup_;
+  disk = done.image;
+  disk->is_backup = keeps_mark;
+  saved_offset_ = {done.id, done.image.offset};
+  Post(RecordSaved{.save = done.save, .term = done.image.record.term});
+  Settle();
+  if (link) Ack();
+  BeginSave();
+}
+
+// --- Time ----------------------------------------------------------------------------------------
+
+void RoleServer::FillDisk() {
+  is_full = true;
+  can_save_ = false;
+  Post(RecordSaveFailed{role_save_});
+}
+
+void RoleServer::Tick(std::uint64_t of_life) {
+  if (of_life != life || !alive) return;
+  world_.At(20, [this, of_life] { Tick(of_life); });
+  if (frozen) return;
+  ++ticks_;
+  if (ticks_ % static_cast<std::uint64_t>(kHeartbeatMs / 20) == 0) {
+    for (const auto& replica : std::vector(replicas)) {
+      if (Own() - replica->heard[1] > kTimeoutMs) {
+        replica->Close(1);
+        std::erase(replicas, replica);
+      } else {
+        replica->Send(1, {.what = What::kHeartbeat, .time = LineageTime()});
+      }
+    }
+  }
+  if (ticks_ % 50 == 0) static_cast<void>(SaveSoon());
+  if (link && Own() - link->heard[0] > kTimeoutMs) CutLink();
+  if (OwnInstant() >= role_->wakes_at()) {
+    Post(DeadlineCame{});
+    if (alive && OwnInstant() >= role_->wakes_at()) world_.Fail("a deadline is never met");
+  }
+  Settle();
+  StepYield();
+}
+
+}  // namespace weir
