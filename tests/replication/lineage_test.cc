@@ -165,7 +165,12 @@ TEST(LineageTest, ARecordHasTheseBytes) {
   history.lacks = true;
   EXPECT_EQ(LineageValue(history), old + "\x01"s);
   EXPECT_EQ(ReadLineageValue(old + "\x01"s), history);
-  EXPECT_FALSE(ReadLineageValue(old + "\x02"s)) << "a flag of the future";
+  EXPECT_FALSE(ReadLineageValue(old + "\x04"s)) << "a flag of the future";
+  history.yielded_in = 7;
+  const std::string yielded = old + "\x03\x00\x00\x00\x00\x00\x00\x00\x07"s;
+  EXPECT_EQ(LineageValue(history), yielded);
+  EXPECT_EQ(ReadLineageValue(yielded), history);
+  EXPECT_FALSE(ReadLineageValue(yielded.substr(0, yielded.size() - 1)));
 }
 
 TEST(LineageTest, KnowsIds) {
