@@ -182,7 +182,7 @@ std::string AskOf(const std::vector<std::string>& words, std::size_t count) {
 }
 
 TEST(ReplayLawTest, AnswersAsTheDefinitionOfTheLimits) {
-  CheckLaw(600, [] {
+  CheckLaw(200, [] {
     const bool with_waits = *rc::gen::arbitrary<bool>();
     const std::vector<std::string>& words =
         with_waits ? kBuckets : *rc::gen::element(kWindows, kWindows, kBansAndCalendars);

@@ -201,11 +201,11 @@ class LongestTurnTest : public testing::Test {
     full_ = nullptr;
   }
 
-  // `ask` returns the longest turn of a new client.
+  // `ask` returns the longest turn of a new client. One that is too long only once is the host's.
   static void Expect(std::string_view name, const std::function<Nanos()>& ask,
                      Nanos most = kTurnMax, int tries = 3) {
     Nanos longest = Nanos::max();
-    for (int i = 0; i < tries; ++i) longest = std::min(longest, ask());
+    for (int i = 0; i < tries && longest > most; ++i) longest = std::min(longest, ask());
     EXPECT_LE(longest, most) << name;
     if (std::getenv("WEIR_TURNS")) {
       std::cout << longest.count() / 1000 << " us  " << name << "\n";
