@@ -73,10 +73,7 @@ HostInstant Role::wakes_at() const noexcept {
     case RoleState::kSaving:
       wake(deadline_);
       break;
-    case RoleState::kLoading:
-    case RoleState::kServing:
-    case RoleState::kDeposed:
-    case RoleState::kStopping:
+    default:  // It waits for nothing.
       break;
   }
   return at;
@@ -112,10 +109,7 @@ void Role::Handle(const DeadlineCame&) {
     case RoleState::kSaving:
       StepSaving();
       break;
-    case RoleState::kLoading:
-    case RoleState::kServing:
-    case RoleState::kDeposed:
-    case RoleState::kStopping:
+    default:  // It waits for nothing.
       break;
   }
 }
@@ -130,7 +124,7 @@ void Role::Handle(const FollowAsked& event) {
     return;
   }
   const bool has_history = !IsReplica(state_) || state_ == RoleState::kSaving;
-  EndSwitch();
+  switch_.reset();
   record_.was_told = true;
   record_.joins_any = true;
   record_.is_replica = true;

@@ -6,7 +6,8 @@
 //     timer.expires_at(role.wakes_at());                      // then On(DeadlineCame{}, ...)
 //
 // It has no thread, socket, disk, clock or random number: these are the caller's. It keeps the laws
-// R5 to R20 of ARCHITECTURE.md.
+// R5 to R20 of ARCHITECTURE.md. Not thread-safe: one thread owns it; any thread may read a view. An
+// event costs O(replicas), and a copy of the view if that changes.
 //
 // The states, and the table of transitions. `=`: nothing to do; Tn: the rules below. An event of a
 // link that is not the present one is dropped first, so that a link's events reach only the states
@@ -65,6 +66,7 @@
 #include "core/base/instant.h"
 #include "replication/lease.h"
 #include "replication/lineage.h"
+#include "replication/ping_refusal.h"
 #include "replication/role_events.h"
 #include "replication/sentinel_watch.h"
 
@@ -83,14 +85,7 @@ enum class RoleState : std::uint8_t {
   kStopping,
 };
 
-// The reasons for which PING is answered with an error, so that Sentinel takes the server for dead.
-enum class PingRefusal : std::uint8_t {
-  kNone,
-  kHandedOver,  // this server has yielded to another one, and Sentinel does not know it yet
-  kRestarted,   // it was the primary and has crashed, or has no state: a replica has more
-};
-
-// What other threads see. Immutable.
+// The role as other threads see it. Immutable.
 struct RoleView {
   RoleState state = RoleState::kLoading;
   Lineage record{};  // to be saved; its id is empty while the state is not exact
@@ -139,7 +134,7 @@ class Role {
   };
   enum class By : std::uint8_t { kPrimary, kReplica };  // who has asked for a switch
   struct Switch {                                       // FAILOVER that waits for its replica
-    SwitchRequest request{};
+    FailoverRequest request{};
     HostInstant deadline{};
     HostInstant next_look{};
   };
@@ -197,7 +192,6 @@ class Role {
   void Handle(const YieldCame& event);
   void Handle(const RefuseCame& event);
   void Handle(const SyncAsked& event);
-  void EndSwitch();
   void LookAtReplicasNow();
   void YieldTo(const ReplicaView& replica, const std::vector<ReplicaView>& all, By by);
   void StepYield();

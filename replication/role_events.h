@@ -12,6 +12,7 @@
 
 #include "core/base/host_and_port.h"
 #include "core/base/instant.h"
+#include "replication/failover_request.h"
 #include "replication/lineage.h"
 
 namespace weir {
@@ -20,7 +21,7 @@ enum class LinkNumber : std::uint64_t {};  // of a link to a primary; 0: none
 enum class SaveNumber : std::uint64_t {};  // of a request to save; a save answers all earlier ones
 enum class RoleTicket : std::uint64_t {};  // of a question that an action answers
 
-// What the server is by its options, now.
+// The options of the server that its role depends on, as they are now.
 struct RoleSettings {
   HostAndPort replicaof{};  // of the start; none: a primary
   bool has_disk = false;    // a data directory
@@ -50,13 +51,6 @@ struct ReplicaList {
   std::uint64_t head = 0;
 };
 
-// FAILOVER, or SENTINEL's wish by another way.
-struct SwitchRequest {
-  std::optional<HostAndPort> to{};  // as ROLE lists it; none: the replica that has most
-  bool force = false;               // at the end of `timeout`, also if the replica lags
-  std::optional<Nanos> timeout{};   // for the replica to come close; none: 10 s
-};
-
 // --- Events --------------------------------------------------------------------------------------
 
 struct StateLoaded {  // the state on disk was read; once, after all commands of a start
@@ -72,7 +66,7 @@ struct NoOneAsked {};    // REPLICAOF NO ONE, by an operator
 struct PromoteAsked {};  // the same, by a Sentinel
 struct FailoverAsked {
   RoleTicket ticket{};
-  SwitchRequest request{};
+  FailoverRequest request{};
   ReplicaList replicas{};
 };
 struct FailoverAbortAsked {

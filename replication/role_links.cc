@@ -108,7 +108,7 @@ void Role::JoinPrimary(const SyncAnswered& event) {
   // An heir that has crashed before its term was on disk is in the history before.
   if (record_.yielded_in > 0 && before != event.id) record_.previous = before;
   if (before != event.id) {
-    // What this server has is of another history, until the first frame says otherwise.
+    // The state is of another history, until the first frame says otherwise.
     joined_ = link_;
     is_exact_ = false;
     joined_before_at_ = std::exchange(joined_at_, dialed_);

@@ -169,7 +169,7 @@ void Role::Handle(const SettingsChanged& event) { settings_ = event.settings; }
 // T18.
 void Role::Handle(const StopAsked&) {
   if (state_ == RoleState::kStopping) return;
-  EndSwitch();
+  switch_.reset();
   deferred_.reset();
   gate_.reset();
   named_since_.reset();

@@ -22,12 +22,13 @@ constexpr Nanos kYieldTime = milliseconds{800};
 constexpr Nanos kYieldSaveTime = milliseconds{300};
 constexpr Nanos kHandedOverTime = seconds{60};
 
-bool IsAskedFor(const SwitchRequest& request, const ReplicaView& replica) {
+bool IsAskedFor(const FailoverRequest& request, const ReplicaView& replica) {
   return !request.to || *request.to == replica.address;
 }
 
 // The error of FAILOVER; empty: none.
-std::string FailoverError(const SwitchRequest& request, const std::vector<ReplicaView>& replicas) {
+std::string FailoverError(const FailoverRequest& request,
+                          const std::vector<ReplicaView>& replicas) {
   if (replicas.empty()) return "ERR FAILOVER requires connected replicas.";
   if (request.force && !(request.timeout && request.to)) {
     return "ERR FAILOVER with force option requires both a timeout and target HOST and IP.";
@@ -70,10 +71,8 @@ void Role::Handle(const FailoverAsked& event) {
 void Role::Handle(const FailoverAbortAsked& event) {
   Do(AnswerFailover{.ticket = event.ticket,
                     .error = switch_ ? "" : "ERR No failover in progress."});
-  EndSwitch();
+  switch_.reset();
 }
-
-void Role::EndSwitch() { switch_.reset(); }
 
 void Role::LookAtReplicasNow() {
   switch_->next_look = now_ + kLookTime;
@@ -96,7 +95,7 @@ void Role::Handle(const ReplicasSeen& event) {
     return YieldTo(*best, event.replicas.all, By::kPrimary);
   }
   if (!is_late) return;
-  EndSwitch();
+  switch_.reset();
   Say(Remark::What::kSwitchGivenUp);
 }
 
@@ -115,7 +114,7 @@ void Role::Handle(const TakeoverAsked& event) {
 
 // T8. The record says so first: after a crash this server must not admit beside its heir.
 void Role::YieldTo(const ReplicaView& replica, const std::vector<ReplicaView>& all, By by) {
-  EndSwitch();
+  switch_.reset();
   state_ = RoleState::kYielding;
   by_ = by;
   heir_ = Heir{.run_id = replica.run_id, .siblings = {}};
@@ -309,7 +308,7 @@ void Role::BeginAnew(std::uint64_t head) {
 void Role::Depose(std::uint64_t term) {
   record_.seen_term = std::max(record_.seen_term, term);
   if (state_ == RoleState::kDeposed) return;
-  EndSwitch();
+  switch_.reset();
   state_ = RoleState::kDeposed;
   record_.is_deposed = true;
   ping_refusal_ = PingRefusal::kNone;

@@ -18,6 +18,8 @@
 #include <vector>
 
 #include "core/base/instant.h"
+#include "replication/failover_request.h"
+#include "replication/ping_refusal.h"
 #include "server/config/options.h"
 #include "server/state/ack_waits.h"
 
@@ -36,14 +38,6 @@ enum class ServerRole : std::uint8_t {
 
 // The channel of Sentinel's messages.
 inline constexpr std::string_view kHelloChannel = "__sentinel__:hello";
-
-// The reasons for which PING is answered with an error, so that Sentinel takes the server for dead
-// and looks for another primary.
-enum class PingRefusal : std::uint8_t {
-  kNone,
-  kHandedOver,  // this server has yielded to another one, and Sentinel does not know it yet
-  kRestarted,   // it was the primary and has crashed; a replica has more of the state
-};
 
 // The states of a replica's link, in the words of ROLE.
 enum class LinkState : std::uint8_t { kConnect, kConnecting, kHandshake, kSync, kConnected };
@@ -97,13 +91,6 @@ inline constexpr std::array<std::string_view, 3> kFailoverStateWords = {
 [[nodiscard]] constexpr std::string_view WordOf(FailoverState state) noexcept {
   return kFailoverStateWords[static_cast<std::size_t>(state)];
 }
-
-// FAILOVER.
-struct FailoverRequest {
-  std::optional<HostAndPort> to{};  // as ROLE lists it; none: the replica that has most
-  bool force = false;               // after the timeout, also if the replica lags
-  std::optional<Nanos> timeout{};   // for the replica to come close; none: 10 s
-};
 
 // One moment of replication. A default-constructed one is that of a primary without replicas.
 struct ReplicationStatus {

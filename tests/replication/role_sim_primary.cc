@@ -318,7 +318,7 @@ void RoleServer::OnAnswerSync(const AnswerSync& answer) {
     std::erase(replicas, old);
   }
   std::optional<std::uint64_t> common = answer.common;
-  // What the replica has beyond is not of this history, and goes.
+  // Admissions beyond the common part are not of this history: the replica gets a copy.
   const bool goes_on = common == question.offset && *common >= log_begin_ && *common <= offset;
   if (!goes_on) common.reset();
   to->is_joined = true;

@@ -207,7 +207,7 @@ void RoleSimulation::Power(RoleServer* primary) {
 void RoleSimulation::Switch(RoleServer& primary) {
   const std::vector<ReplicaView> views = primary.Views();
   if (std::ranges::none_of(views, [](const ReplicaView& view) { return view.is_synced; })) return;
-  SwitchRequest request;
+  FailoverRequest request;
   if (world_.Chance(.5)) request.to = views.at(world_.Below(views.size())).address;
   request.timeout = std::chrono::seconds{1};
   primary.Post(FailoverAsked{.request = request, .replicas = {views, primary.offset}});

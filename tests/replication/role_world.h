@@ -49,7 +49,7 @@ enum class RoleBug : std::uint8_t {
   kYieldUnsaved,       // a YIELD leaves before its record is on disk
 };
 
-// What the servers of one run are.
+// The options of the servers of one run.
 struct RoleProfile {
   enum class Kind : std::uint8_t { kWatched, kAlone, kQuick };  // kQuick: restarts, with `always`
   Kind kind = Kind::kWatched;
