@@ -1,9 +1,9 @@
 // The role of one server, as a state machine: whether it may admit.
 //
 //     Role role(settings, id);
-//     role.On(StateLoaded{.record = record, ...}, now, actions);   // each event, in its order
-//     for (const RoleAction& action : actions) ...            // carry them out, in their order
-//     timer.expires_at(role.wakes_at());                      // then On(DeadlineCame{}, ...)
+//     role.On(StateLoaded{.record = record, ...}, now, actions);  // each event, in its order
+//     for (const RoleAction& action : actions) ...                // carry them out, in their order
+//     timer.expires_at(role.wakes_at());                          // then On(DeadlineCame{}, ...)
 //
 // It has no thread, socket, disk, clock or random number: these are the caller's. It keeps the laws
 // R5 to R20 of ARCHITECTURE.md. Not thread-safe: one thread owns it; any thread may read a view. An
@@ -33,8 +33,11 @@
 //     hello deposes   | T1     T1       later    =         =         =        =       T1
 //     RecordSaved     | =      =        T8       =         =         =        serves  =
 //     SaveFailed      | =      =        T8       =         =         =        serves  =
-//     deadline        | serves T6       -        T16       T3        T17      serves  -
+//     deadline        | serves T6       T8       T16       T3        T17      serves  -
 //     StopAsked       | T18, everywhere
+//
+// FailoverAbortAsked and ReplicasSeen belong to T6. SettingsChanged changes no state. While the
+// state on disk is loaded, the last command is kept for StateLoaded, and RL.SYNC gets LOADING.
 //
 //     T1   follows: refuses changes, ends its history or its link, and opens a link
 //     T2   opens the gate by a command
