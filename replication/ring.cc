@@ -25,7 +25,9 @@ Ring::Ring(std::size_t capacity, std::uint64_t head, const LastChanged& last_cha
       head_(head),
       tail_(head),
       last_changed_(last_changed),
-      policies_(std::move(policies)) {
+      policies_(std::move(policies)),
+      changed_before_(std::make_unique<LastChanged>(last_changed)),
+      policies_before_(policies_.newest()) {
   WEIR_CHECK(capacity > 0);
   MoveTo(capacity);
 }
@@ -73,6 +75,13 @@ std::optional<std::uint64_t> Ring::Read(std::uint64_t cursor, std::size_t bytes_
   return end;
 }
 
+Ring::Skip Ring::SkipFrom(std::uint64_t cursor) const noexcept {
+  if (changed_before_ && cursor < tail_) {
+    return {tail_, changed_before_->Since(cursor), policies_before_ > cursor};
+  }
+  return {head_, last_changed_.Since(cursor), policies_.newest() > cursor};
+}
+
 std::optional<Instant> Ring::TimeAt(std::uint64_t offset) const {
   if (offset < tail_ || offset >= head_ || head_ - offset < kFrameBytesMin) return std::nullopt;
   std::array<char, kThroughTime> bytes;
@@ -107,6 +116,7 @@ void Ring::CopyOut(std::uint64_t from, std::size_t count, char* to) const {
 }
 
 void Ring::DropUntil(std::size_t bytes_max) {
+  if (size() > bytes_max) changed_before_.reset();
   while (size() > bytes_max) tail_ += SizeAt(tail_);
   WEIR_CHECK(tail_ <= head_);
 }

@@ -2,8 +2,8 @@
 //
 // The frames lie in one buffer of `capacity` bytes, a frame that is larger alone in one of its own
 // size. The buffer's pages are the system's until the frames reach them. The oldest frames go to
-// make room for a new one. What is gone need not be read again: ChangedSince names the partitions
-// that a reader must get as a whole instead.
+// make room for a new one. What is gone need not be read again: SkipFrom names the partitions that
+// a reader must get as a whole instead.
 //
 // Not thread-safe: the caller has a mutex. No function calls another party, waits or logs. Cost of
 // Append: one CRC and two copies of the body, amortised O(1) for the frames that go.
@@ -51,13 +51,21 @@ class Ring {
   [[nodiscard]] std::optional<std::uint64_t> Read(std::uint64_t cursor, std::size_t bytes_max,
                                                   std::string& out) const;
 
+  // Where a reader continues if Read returns nothing for its cursor, and what may have changed in
+  // between. It continues at the head; or at the first frame that was ever appended, if that is
+  // still here and the cursor is before it. So a replica of a server that was promoted gets what
+  // has changed since as frames. About 2 us.
+  struct Skip {
+    std::uint64_t to = 0;
+    PartitionSet changed;
+    bool has_policies = false;  // policies may have changed, too
+  };
+  [[nodiscard]] Skip SkipFrom(std::uint64_t cursor) const noexcept;
+
   // The time of the frame that begins at `offset`; nothing if it is gone, or if none begins there.
   [[nodiscard]] std::optional<Instant> TimeAt(std::uint64_t offset) const;
 
   [[nodiscard]] const LastChanged& last_changed() const noexcept { return last_changed_; }
-  [[nodiscard]] PartitionSet ChangedSince(std::uint64_t offset) const noexcept {
-    return last_changed_.Since(offset);
-  }
   [[nodiscard]] const PoliciesChanged& policies() const noexcept { return policies_; }
 
   // The oldest frames go if there are too many for it. Copies the others. Requires: capacity > 0.
@@ -74,6 +82,9 @@ class Ring {
   std::uint64_t tail_;
   LastChanged last_changed_;
   PoliciesChanged policies_;
+  // As of the first frame that was ever appended; null once that is gone.
+  std::unique_ptr<const LastChanged> changed_before_;
+  std::uint64_t policies_before_;  // the latest change of a policy then
   // The byte at offset x is bytes_[x % room_].
   std::size_t room_ = 0;
   std::unique_ptr<char[]> bytes_;

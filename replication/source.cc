@@ -87,9 +87,9 @@ void Source::AppendRing(const Ring& ring, Instant now, std::string& out) {
 }
 
 void Source::Skip(const Ring& ring, Instant now, std::string& out) {
-  const SkipBody body = {.to = ring.head(),
-                         .changed = ring.ChangedSince(cursor_),
-                         .lists_policies = ring.policies().newest() > cursor_};
+  const Ring::Skip skip = ring.SkipFrom(cursor_);
+  const SkipBody body = {
+      .to = skip.to, .changed = skip.changed, .lists_policies = skip.has_policies};
   Append(FrameKind::kSkip, 0, now, BodyOf(body), out);
   if (body.lists_policies) due_list_ = DueList{cursor_};
   set_.AddAll(body.changed);

@@ -7,9 +7,9 @@
 //     2. a list of all policies, if the replica needs one: those that have changed since it had all
 //        of them, and the ids of the others
 //     3. the frames of the ring from the cursor on. A GAP on the way adds its partition to the set.
-//        If the ring no longer has the frame at the cursor, a SKIP moves the cursor to the head,
-//        and adds the partitions that have changed in between to the set. If a policy has, a list
-//        follows
+//        If the ring has no frame at the cursor, a SKIP moves the cursor to the frame that
+//        Ring::SkipFrom names, and adds the partitions that have changed in between to the set. If
+//        a policy has, a list follows
 //     4. a copy of a partition of the set, with the overrides whose keys are of it
 //     5. SYNCED, once the set is empty.
 // So a new replica, one that was away, one that is too slow and a former primary differ only in

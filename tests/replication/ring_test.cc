@@ -121,10 +121,11 @@ TEST(RingTest, KnowsWherePartitionsChanged) {
   EXPECT_EQ(ring.last_changed().Of(3), 120U);
   EXPECT_EQ(ring.last_changed().Of(4095), 80U);
   EXPECT_EQ(ring.last_changed().Of(0), 0U);
-  EXPECT_EQ(ring.ChangedSince(79).size(), 2U);
-  EXPECT_EQ(ring.ChangedSince(80), Only(3));
-  EXPECT_EQ(ring.ChangedSince(119), Only(3));
-  EXPECT_TRUE(ring.ChangedSince(120).empty());
+  EXPECT_EQ(ring.SkipFrom(79).changed.size(), 2U);
+  EXPECT_EQ(ring.SkipFrom(80).changed, Only(3));
+  EXPECT_EQ(ring.SkipFrom(119).changed, Only(3));
+  EXPECT_EQ(ring.SkipFrom(119).to, 120U);
+  EXPECT_TRUE(ring.SkipFrom(120).changed.empty());
 }
 
 TEST(RingTest, GoesOnAfterAPromotion) {
@@ -132,12 +133,19 @@ TEST(RingTest, GoesOnAfterAPromotion) {
   last_changed.Raise(7, 1'000);
   Ring ring(100, 1'001, last_changed);
   EXPECT_EQ(ring.head(), 1'001U);
-  EXPECT_EQ(ring.ChangedSince(999), Only(7));
+  EXPECT_EQ(ring.SkipFrom(999).changed, Only(7));
   AppendOf(40, ring, 8);
   EXPECT_EQ(ring.last_changed().Of(8), 1'041U);
+  EXPECT_EQ(ring.SkipFrom(999).to, 1'001U) << "the ring has the frame of partition 8";
+  EXPECT_EQ(ring.SkipFrom(999).changed, Only(7));
+  EXPECT_TRUE(ring.SkipFrom(1'000).changed.empty());
   std::string out;
   EXPECT_FALSE(ring.Read(1'000, 100, out));
   EXPECT_EQ(ring.Read(1'001, 100, out), 1'041U);
+  AppendOf(40, ring, 8);
+  AppendOf(40, ring, 9);
+  EXPECT_EQ(ring.SkipFrom(999).to, ring.head()) << "its first frame is gone";
+  EXPECT_EQ(ring.SkipFrom(999).changed.size(), 3U);
 }
 
 }  // namespace

@@ -331,7 +331,7 @@ TEST_F(SinkTest, ACopyCountsAsNewerInAnotherHistory) {
   EXPECT_TRUE(Get(FrameKind::kPartition, "a"));
   EXPECT_TRUE(sink_.Resume(kBegin, true));
   EXPECT_TRUE(sink_.need().empty());
-  EXPECT_EQ(sink_.PromotedRing(100).ChangedSince(kBegin), Only('a'));
+  EXPECT_EQ(sink_.PromotedRing(100).SkipFrom(kBegin).changed, Only('a'));
   EXPECT_EQ(sink_.PromotedRing(100).head(), kBegin + 1);
   EXPECT_TRUE(sink_.Resume(kBegin, false));
   EXPECT_EQ(sink_.need(), Only('a'));

@@ -169,6 +169,22 @@ TEST_F(SourceTest, AListOfPoliciesFollowsASkipOnlyIfOneHasChanged) {
   EXPECT_EQ(ring_.policies().Of(PolicyId{8}), 0U);
 }
 
+TEST_F(SourceTest, AReplicaOfTheLastHistoryGetsWhatHasChangedSinceAsFrames) {
+  LastChanged last_changed;
+  last_changed.Raise(3, 500);
+  last_changed.Raise(4, 400);
+  ring_ = Ring(10'000, 501, last_changed);
+  Change(5);
+  Source level(500);
+  EXPECT_TRUE(Need(level, {}, 500));
+  EXPECT_EQ(Frames(level), (Names{"skip to 501 500", "changes 501", "synced 533"}));
+  Source behind(450);
+  EXPECT_TRUE(Need(behind, {}, 450));
+  EXPECT_EQ(Frames(behind),
+            (Names{"skip to 501 450", "changes 501", "partition 533", "synced 533"}));
+  EXPECT_EQ(copied_, std::vector<std::uint16_t>{3});
+}
+
 TEST_F(SourceTest, AGapCostsItsPartition) {
   Source source(0);
   EXPECT_TRUE(Need(source, {}, 0));
