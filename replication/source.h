@@ -58,8 +58,10 @@ namespace weir {
 
 class Source {
  public:
-  // Next adds nothing to an output of this size. One frame or copy may exceed it.
-  static constexpr std::size_t kOutBytes = std::size_t{256} << 10;
+  // Next adds nothing to an output of this size. One frame or copy may exceed it. The
+  // size is small, so that a replica hears its primary often while the primary copies many empty
+  // partitions on a busy host.
+  static constexpr std::size_t kOutBytes = std::size_t{32} << 10;
 
   // `cursor`: the offset that both have agreed on (Lineage::Common) or, for a replica that starts
   // over, the ring's head. Requires: it is not past the head of the ring that Next reads.

@@ -6,7 +6,7 @@
 //
 // A tick comes every millisecond while there are changes, every other one while ticks bring many,
 // and more rarely while there are none: then a client's change begins one immediately. A replica
-// that acknowledges nothing for repl-timeout is closed. One that does not read costs 256 KiB
+// that acknowledges nothing for repl-timeout is closed. One that does not read costs 32 KiB
 // besides the ring, and one copy: of a partition, or of all policies.
 #pragma once
 

@@ -229,6 +229,17 @@ TEST_F(SourceTest, AppendsNothingToALongOutput) {
   EXPECT_LT(out.size(), Source::kOutBytes + kFrameBytesMin + 4);
 }
 
+// A busy host takes long to copy thousands of partitions, and the replica waits for a sign of life.
+TEST_F(SourceTest, FillsAnOutputWithLessThanHalfOfAnEmptyTable) {
+  Source source(0);
+  EXPECT_TRUE(Need(source, PartitionSet::All(), 0));
+  std::string out;
+  while (source.Next(ring_, kFrameTime, out).want == Source::Want::kPartition) {
+    source.AppendPartition("12", true, kFrameTime, out);
+  }
+  EXPECT_LT(kPartitionCount - source.partitions_left(), kPartitionCount / 2);
+}
+
 TEST_F(SourceTest, NotesWhatTheReplicaSays) {
   Change(1);
   Change(1);

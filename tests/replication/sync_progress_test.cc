@@ -130,11 +130,14 @@ class SyncProgressTest : public testing::Test {
     Carry();
   }
   void Carry() {
-    Fill();
-    const std::size_t carried = std::min(out_.size(), kLinkBytes);
-    carried_ += carried;
-    ASSERT_TRUE(sink_.Receive(std::string_view(out_).substr(0, carried))) << sink_.error();
-    out_.erase(0, carried);
+    std::size_t left = kLinkBytes;
+    for (Fill(); left > 0 && !out_.empty(); Fill()) {
+      const std::size_t carried = std::min(out_.size(), left);
+      left -= carried;
+      carried_ += carried;
+      ASSERT_TRUE(sink_.Receive(std::string_view(out_).substr(0, carried))) << sink_.error();
+      out_.erase(0, carried);
+    }
   }
 
   // Carries bytes until the replica has the whole state.
