@@ -45,6 +45,7 @@ bool IsKnown(FrameKind kind) {
     case FrameKind::kAck:
     case FrameKind::kNeed:
     case FrameKind::kTakeover:
+    case FrameKind::kRefuse:
       return true;
   }
   return false;

@@ -40,6 +40,8 @@ enum class FrameKind : std::uint8_t {
   kAck = 32,
   kNeed = 33,
   kTakeover = 34,
+  // Optional, from the primary.
+  kRefuse = 192,
 };
 
 // A reader passes over kinds from this one on if it does not know them.

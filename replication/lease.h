@@ -23,6 +23,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <vector>
@@ -71,6 +72,9 @@ class ReplicaLease {
   Instant promised_until_{};
 };
 
+// An older YIELD, and an older request for one, does not count: its sender may have given up.
+inline constexpr Nanos kYieldAgeMax = std::chrono::seconds{2};
+
 // The n-th latest of the times: until then, n of them have not passed. kInstantMax for n == 0, and
 // Instant{} if there are fewer than n. Cost: O(number of times).
 [[nodiscard]] inline Instant NthLatest(std::vector<Instant> times, std::size_t n) {
@@ -85,7 +89,7 @@ class ReplicaLease {
 class LeasePromise {
  public:
   // Notes an ACK that is sent now, by the replica's own clock, to a primary whose last heartbeat
-  // has asked for promises of this length.
+  // has asked for promises of this length; or a YIELD that may count for so long.
   void Acked(Nanos length, HostInstant now) noexcept {
     if (length <= Nanos{0}) return;
     const Nanos longer = length + length / kDriftDivisor + Nanos{1};

@@ -268,8 +268,6 @@ class Role {
   std::optional<Heir> heir_;
   By by_ = By::kPrimary;
   std::optional<Switch> switch_;
-  // An older YIELD, and an older request for one, does not count: its sender may have given up.
-  static constexpr Nanos kYieldAgeMax = std::chrono::seconds{2};
   HostInstant yielded_at_{};
   SaveNumber yield_save_{};  // has to be on disk before a YIELD leaves
   bool may_yield_ = false;

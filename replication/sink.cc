@@ -93,6 +93,7 @@ void Sink::BeginLink() {
   error_.clear();
   synced_ = false;
   yielded_.reset();
+  refusals_ = 0;
   copying_.reset();
   list_begun_ = false;
   newest_on_link_ = Instant{};
@@ -158,6 +159,9 @@ bool Sink::ApplyBody(const Frame& frame) {
       return ApplySynced(frame);
     case FrameKind::kYield:
       return ApplyYield(frame);
+    case FrameKind::kRefuse:
+      ++refusals_;
+      return true;
     default:
       return static_cast<std::uint8_t>(frame.kind) >= kOptionalKindMin;
   }

@@ -128,7 +128,7 @@ class Sink {
   // An ACK echoes the times of frames immediately, even while its offset waits for the disk.
   void AppendAck(Instant now, const OnDisk& disk, std::string& out) const;
   // Appends a request to become the primary, because Sentinel has chosen this server. The primary
-  // answers with a YIELD, or not at all.
+  // answers with a YIELD or a REFUSE, unless it is dead.
   void AppendTakeover(Instant now, std::string& out) const;
 
   // --- Bytes of the link ---
@@ -154,6 +154,9 @@ class Sink {
   // The term of the primary that has yielded to this server on this link, and so admits nothing
   // more; nothing until it has. All of its history is applied, and no frame follows.
   [[nodiscard]] const std::optional<std::uint64_t>& yielded() const noexcept { return yielded_; }
+  // How often the primary has refused to yield to this server on this link. It answers requests in
+  // their order.
+  [[nodiscard]] std::size_t refusals() const noexcept { return refusals_; }
   // The open partitions.
   [[nodiscard]] const PartitionSet& need() const noexcept { return open_; }
   [[nodiscard]] std::size_t partitions_left() const noexcept { return open_.size(); }
@@ -209,6 +212,7 @@ class Sink {
   std::optional<std::uint64_t> shown_;
   bool synced_ = false;
   std::optional<std::uint64_t> yielded_;
+  std::size_t refusals_ = 0;
   bool complete_;
 
   std::optional<std::uint16_t> copying_;  // the partition of which parts are missing

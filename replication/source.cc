@@ -61,6 +61,11 @@ void Source::AppendYield(std::uint64_t term, Instant now, std::string& out) {
   Append(FrameKind::kYield, 0, now, BodyOf(YieldBody{.term = term}), out);
 }
 
+void Source::AppendRefusal(Instant now, std::string& out) {
+  WEIR_CHECK(!copies_);
+  Append(FrameKind::kRefuse, 0, now, {}, out);
+}
+
 bool Source::Note(const Frame& frame) {
   switch (frame.kind) {
     case FrameKind::kAck:

@@ -103,6 +103,9 @@ class Source {
   // primary that yields. The last frame. Requires: is_level, of a ring that no longer grows.
   void AppendYield(std::uint64_t term, Instant now, std::string& out);
 
+  // Appends the answer to a TAKEOVER that the primary does not grant. Requires: as AppendHeartbeat.
+  void AppendRefusal(Instant now, std::string& out);
+
   // Takes a frame from the replica. Returns false for one that no replica sends: a kind that is
   // not ACK, NEED or TAKEOVER, a damaged body, an offset that was not sent or that falls.
   [[nodiscard]] bool Note(const Frame& frame);

@@ -38,6 +38,7 @@ struct Replicator::Replica {
   bool waits_for_room = false;
   bool closed = false;
   bool has_yield = false;  // `out` ends in a YIELD
+  int requests = 0;        // to become the primary, without an answer yet
   HostInstant heard{};     // the last ACK
   ReplicaLease lease;
   bool was_synced = false;

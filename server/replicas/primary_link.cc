@@ -13,6 +13,7 @@
 #include <spdlog/spdlog.h>
 
 #include "core/base/status.h"
+#include "replication/lease.h"
 #include "server/net/host_look_up.h"
 #include "server/os/log.h"
 #include "server/replicas/link_reply.h"
@@ -27,8 +28,6 @@ using std::chrono::milliseconds;
 constexpr std::string_view kItAnswers = "it answers: ";
 constexpr milliseconds kRestMin{100};
 constexpr milliseconds kRestAfterYield{1};
-// An older YIELD counts for nothing: this server stood still, and its primary may have gone on.
-constexpr milliseconds kYieldAgeMax{5000};
 constexpr milliseconds kRestMax{3000};
 constexpr std::size_t kLoggedMax = 16;
 constexpr std::size_t kLinkInputBytes = std::size_t{256} * 1024;
@@ -322,12 +321,14 @@ std::string PrimaryLink::Apply() {
     if (std::string failed = Take(bytes, heard); !failed.empty()) return failed;
   }
   asks_to_take_over_ = false;
+  requests_sent_ = 0;
   while (!ending_ && !has_yielded_) {
     if (reconnects_) return "CLIENT KILL has ended the connection";
     if (std::exchange(owes_ack_, false)) AppendAck(out);
     // After the ACK: a primary yields only to a replica that says that it is in sync.
     if (std::exchange(asks_to_take_over_, false) && sink_.synced()) {
       sink_.AppendTakeover(clock_.Now(), out);
+      ++requests_sent_;
       awaits_yield_ = true;
     }
     if (!out.empty()) {
@@ -356,10 +357,15 @@ std::string PrimaryLink::Take(std::string_view bytes, HostInstant now) {
   const bool goes_on = sink_.Receive(bytes);
   owner_.ReportDropped();
   if (goes_on && sink_.yielded()) {
+    // If it is old, this server stood still, and its primary may have gone on.
     if (follows_time_ && primary_now - sink_.newest_on_link() > kYieldAgeMax) {
       return "it has yielded to this server too long ago";
     }
     has_yielded_ = true;
+  }
+  if (awaits_yield_ && sink_.refusals() == requests_sent_) {
+    awaits_yield_ = false;
+    owner_.OnTakeoverRefused(request_);
   }
   if (sink_.newest_on_link() != Instant{}) {
     shift_.Note(sink_.newest_on_link(), now);
@@ -411,8 +417,9 @@ std::string PrimaryLink::Ask(std::span<const std::string_view> words,
   }
 }
 
-void PrimaryLink::AskToTakeOver() {
-  asio::post(context_, [this] {
+void PrimaryLink::AskToTakeOver(std::uint64_t request) {
+  asio::post(context_, [this, request] {
+    request_ = request;
     MutexLock lock(mutex_);
     asks_to_take_over_ = status_.state == LinkState::kConnected;
   });

@@ -57,6 +57,8 @@ class PrimaryLink {
     [[nodiscard]] virtual bool IsOwn(const HostAndPort& address) const = 0;
     // The primary has yielded: this server is to become the primary. The link has ended.
     virtual void TakeOver() = 0;
+    // The primary has refused to yield, as the request of that number asked. The link goes on.
+    virtual void OnTakeoverRefused(std::uint64_t request) = 0;
     // Called after frames were applied. Logs the number of records that found no room, and once
     // that buckets are evicted.
     virtual void ReportDropped() = 0;
@@ -105,9 +107,9 @@ class PrimaryLink {
   // Asks the primary to yield to this server, if the link is in sync. Any thread. If the link
   // fails after that, it does not connect again until ForgetTakeover(): the primary may have
   // yielded, and a connection would tell it that this server has not taken over.
-  void AskToTakeOver();
+  void AskToTakeOver(std::uint64_t request);
   void ForgetTakeover();
-  // True from the request to yield on, until the primary yields or ForgetTakeover().
+  // True from the request to yield on, until the primary yields or refuses, or ForgetTakeover().
   [[nodiscard]] bool awaits_yield() const noexcept { return awaits_yield_; }
   // Ends the connection if frames come on it, and begins the next. Any thread.
   void Reconnect();
@@ -182,6 +184,8 @@ class PrimaryLink {
   bool watches_input_ = false;
   bool has_input_ = false;
   bool asks_to_take_over_ = false;
+  std::uint64_t request_ = 0;      // the number of that request
+  std::size_t requests_sent_ = 0;  // on this link
   bool owes_ack_ = false;
   std::optional<std::uint64_t> asked_to_save_;  // up to this offset, of the present attempt
   bool wakes_ = false;                          // ends a rest

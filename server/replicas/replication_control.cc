@@ -131,7 +131,7 @@ void ReplicationControl::Stop() {
   }
   // For the record in the last save.
   if (replicator) {
-    const std::uint64_t head = replicator->End({.time = kLastAcksTime}).ring.head();
+    const std::uint64_t head = replicator->End({.time = kLastAcksTime, .stops = true}).ring.head();
     MutexLock lock(mutex_);
     history_.offset = head;
   }
@@ -297,7 +297,7 @@ void ReplicationControl::BecomePrimaryAfterLease() {
   const Nanos rest = promise_.until() - clock_.HostNow();
   awaits_promotion_ = rest > Nanos{0};
   if (!awaits_promotion_) return BecomePrimary();
-  spdlog::warn("this server becomes a primary in {} ms, when the lease of its last one has ended",
+  spdlog::warn("this server becomes a primary in {} ms: until then another one may admit",
                CeilMillis(rest));
   promotion_.expires_after(rest);
   promotion_.async_wait([this](std::error_code error) {

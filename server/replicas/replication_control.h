@@ -164,6 +164,7 @@ class ReplicationControl final : public Replication,
   [[nodiscard]] Lineage history() const override;
   void Join(const HostAndPort& primary, std::uint64_t term, std::string_view history) override;
   void TakeOver() override;
+  void OnTakeoverRefused(std::uint64_t request) override;
   void ReportDropped() override;
   void Show(bool complete, bool up) override;
   void NoteInSync() override { NoteWhole(); }
@@ -191,6 +192,7 @@ class ReplicationControl final : public Replication,
   bool started_ = false;              // of the control thread, as the next
   bool stopped_ = false;
   bool awaits_promotion_ = false;  // promotion_ runs
+  std::uint64_t request_ = 0;      // the number of the last request to the primary to yield
   asio::steady_timer promotion_;
   asio::steady_timer switch_timer_;
   LeasePromise promise_;  // also of the link, while there is one

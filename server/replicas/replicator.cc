@@ -25,6 +25,8 @@ constexpr std::uint64_t kManyBytes = 512 * 22;
 // A tick without changes is followed by more frequent ones for this long.
 constexpr milliseconds kAwakeAfterChanges{100};
 constexpr milliseconds kBeat{500};
+// Other work of the thread comes between so many bytes for a replica.
+constexpr std::size_t kBytesAtOnce = std::size_t{1} << 20;
 constexpr std::size_t kReplicaInputBytes = 16 * 1024;  // a replica says little
 
 }  // namespace
@@ -389,13 +391,16 @@ void Replicator::AppendPartition(Replica& replica, std::uint16_t partition) {
 }
 
 void Replicator::Send(const ReplicaPtr& replica) {
+  std::size_t written = 0;
   while (!replica->closed && !replica->waits_for_room) {
     if (replica->out.size() - replica->sent < Source::kOutBytes) Fill(*replica);
     const std::string_view unsent = std::string_view(replica->out).substr(replica->sent);
     if (unsent.empty()) return;
     std::error_code error;
-    replica->sent += replica->transport.Write(unsent, error);
-    if (error == asio::error::would_block) {
+    const std::size_t some = replica->transport.Write(unsent, error);
+    replica->sent += some;
+    written += some;
+    if (error == asio::error::would_block || (!error && written >= kBytesAtOnce)) {
       replica->waits_for_room = true;
       replica->transport.WaitToWrite([this, replica](std::error_code failed) {
         if (failed || replica->closed) return;
@@ -424,7 +429,13 @@ void Replicator::Receive(const ReplicaPtr& replica) {
   while (const std::optional<Frame> frame = replica->reader.Next()) {
     if (!NoteFrame(*replica, *frame)) return Close(replica, "it sends what no replica sends");
     if (const auto asked = replica->source.TakeTakeover()) {
-      owner_.OnTakeoverAsked(replica->sync.request.run_id, asked->newest);
+      ++replica->requests;
+      if (!ending_) {
+        owner_.OnTakeoverAsked(replica->sync.request.run_id, asked->newest);
+      } else {
+        RefuseAtEnd(replica);
+        if (replica->closed) return;
+      }
     }
   }
   if (!replica->reader.error().empty()) {

@@ -53,7 +53,8 @@ class Replicator final : public ChangeConsumer {
     // of decisions. Called with a lock held, so it must call nothing of the replicator.
     virtual void AdmitUntil(Instant until) = 0;
     // The replica asks to become the primary, and knew of nothing newer than `newest` when it
-    // asked. Called on the replicator's thread.
+    // asked. The owner answers with an End() that names it, or with RefuseTakeover(). Called on the
+    // replicator's thread.
     virtual void OnTakeoverAsked(const std::string& run_id, Instant newest) = 0;
     // A replica is in sync for the first time. As above.
     virtual void OnReplicaInSync() = 0;
@@ -76,6 +77,7 @@ class Replicator final : public ChangeConsumer {
     Nanos time{0};           // for a replica to take over, or for those in sync to confirm all
     std::string yield_to{};  // the run id of the replica that takes over; empty: none does
     std::uint64_t term = 0;  // of the history, if it is yielded
+    bool stops = false;      // the server ends: a replica that asks may become the primary
   };
   struct Ended {
     Ring ring;
@@ -93,6 +95,9 @@ class Replicator final : public ChangeConsumer {
 
   // Makes all replicas say at once how far they are.
   void Probe();
+  // Refuses the oldest request of the replica to become the primary. Without an answer the replica
+  // would take this server for dead.
+  void RefuseTakeover(const std::string& run_id);
   // Ends all connections, and returns their number.
   std::size_t Disconnect();
 
@@ -128,6 +133,8 @@ class Replicator final : public ChangeConsumer {
   void ArmTick(std::chrono::milliseconds after);
   void Beat();
   void BeatOnce();
+  void Refuse(const ReplicaPtr& replica);
+  void RefuseAtEnd(const ReplicaPtr& replica);
   void AppendHeartbeat(Replica& replica);
   void JudgeReplicas();
   void Welcome(const ReplicaPtr& replica);

@@ -25,6 +25,7 @@ void Replicator::BeginEnd(const Ending& ending) {
     return replica->sync.request.run_id == ending.yield_to;
   };
   if (const auto found = std::ranges::find_if(all, is_heir); found != all.end()) heir_ = *found;
+  for (const ReplicaPtr& replica : all) RefuseAtEnd(replica);
   if (!ending.yield_to.empty() && !heir_) return context_.stop();
   if (heir_) Send(heir_);
   for (const ReplicaPtr& replica : all) Send(replica);
@@ -72,6 +73,30 @@ void Replicator::YieldTo(Replica& replica) {
   if (awaits_acks_ && !is_confirmed) return;
   replica.source.AppendYield(ending_->term, hub_.clock().Now(), replica.out);
   replica.has_yield = true;
+}
+
+void Replicator::RefuseTakeover(const std::string& run_id) {
+  Post([this, run_id] {
+    for (const ReplicaPtr& replica : AllReplicas()) {
+      if (replica->sync.request.run_id == run_id) Refuse(replica);
+    }
+  });
+}
+
+// A replica that does not read gets no answer.
+void Replicator::Refuse(const ReplicaPtr& replica) {
+  if (replica->requests == 0) return;
+  --replica->requests;
+  if (replica->has_yield || replica->out.size() - replica->sent > Source::kOutBytes) return;
+  replica->source.AppendRefusal(hub_.clock().Now(), replica->out);
+  Send(replica);
+}
+
+// Refuses the requests that come while the role goes to another server, or that the owner has not
+// answered before.
+void Replicator::RefuseAtEnd(const ReplicaPtr& replica) {
+  if (ending_->stops || replica == heir_) return;
+  while (replica->requests > 0) Refuse(replica);
 }
 
 }  // namespace weir

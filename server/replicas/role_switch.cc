@@ -6,6 +6,7 @@
 #include <asio/post.hpp>
 #include <spdlog/spdlog.h>
 
+#include "replication/lease.h"
 #include "server/os/log.h"
 #include "server/replicas/link_reply.h"
 #include "server/replicas/replication_control.h"
@@ -97,6 +98,8 @@ bool ReplicationControl::YieldTo(const ReplicaStatus& replica,
     history_.was_told = history_.was_told || yielded;
   }
   if (yielded) {
+    // No command makes it the primary again while its YIELD may count.
+    promise_.Acked(kYieldAgeMax, clock_.HostNow());
     StartLink(address, PrimaryLink::Reason::kYield);
   } else {
     TakeBack();

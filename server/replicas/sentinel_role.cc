@@ -10,6 +10,7 @@
 #include <spdlog/spdlog.h>
 
 #include "replication/hello.h"
+#include "replication/lease.h"
 #include "server/os/log.h"
 #include "server/replicas/replication_control.h"
 
@@ -24,8 +25,6 @@ constexpr milliseconds kTakeoverTime{1000};
 constexpr std::chrono::seconds kHandedOverTime{60};
 // For the server that this one follows to answer, although Sentinel does not take it for a primary.
 constexpr std::chrono::seconds kNamedTime{10};
-// A request to yield that is older comes from a server which may have been demoted again.
-constexpr std::chrono::seconds kTakeoverAgeMax{5};
 
 }  // namespace
 
@@ -173,7 +172,7 @@ void ReplicationControl::BecomePrimaryForSentinel() {
     if (!is_linked) return CarryOutFollow(std::nullopt);
     {
       MutexLock lock(mutex_);
-      if (link_) link_->AskToTakeOver();
+      if (link_) link_->AskToTakeOver(++request_);
     }
     awaits_promotion_ = true;
     promotion_.expires_after(kTakeoverTime);
@@ -209,15 +208,32 @@ void ReplicationControl::EndTakeover() {
   CarryOutFollow(std::nullopt);
 }
 
-// If the request has waited, because this server stood still, the replica may be a primary already.
-// This server follows it all the same: it is that, or says that it is not.
+void ReplicationControl::OnTakeoverRefused(std::uint64_t request) {
+  asio::post(control_, [this, request] {
+    {
+      // Without a link, this server is to become the primary whatever its last primary has said.
+      MutexLock lock(mutex_);
+      if (stopped_ || !awaits_promotion_ || !link_ || request != request_) return;
+    }
+    promotion_.cancel();
+    awaits_promotion_ = false;
+    RefuseSentinel("its primary is alive, and does not yield to it");
+  });
+}
+
+// The replicator answers a request that comes too late for this, while the role goes to another
+// server. A replica whose request is granted may be a primary already, if this server stood still:
+// then this server follows it, and else the replica says that it is none.
 void ReplicationControl::OnTakeoverAsked(const std::string& run_id, Instant newest) {
   asio::post(control_, [this, run_id, newest] {
     if (stopped_ || role() != ServerRole::kPrimary) return;
-    const auto refuse = [](std::string_view why) {
+    const auto refuse = [this, &run_id](std::string_view why) {
       spdlog::warn("refused a replica that asks to become the primary: {}", why);
+      MutexLock lock(mutex_);
+      if (replicator_) replicator_->RefuseTakeover(run_id);
     };
-    if (clock_.Now() - newest > kTakeoverAgeMax) return refuse("it has asked too long ago");
+    // An older request comes from a server which may have been demoted again.
+    if (clock_.Now() - newest > kYieldAgeMax) return refuse("it has asked too long ago");
     const ReplicationStatus now = status();
     const auto asker = std::ranges::find(now.replicas, run_id, &ReplicaStatus::run_id);
     if (asker == now.replicas.end()) return refuse("it is gone");
@@ -225,7 +241,6 @@ void ReplicationControl::OnTakeoverAsked(const std::string& run_id, Instant newe
     if (asker->cannot_save) return refuse("it cannot save its state");
     {
       MutexLock lock(mutex_);
-      if (heir_) return refuse("another one takes over");
       switch_.reset();
     }
     if (YieldTo(*asker, now.replicas, SwitchBy::kReplica)) CloseClients();

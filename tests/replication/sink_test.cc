@@ -402,6 +402,15 @@ TEST_F(SinkTest, IsYieldedToOnceItHasEverything) {
   EXPECT_EQ(sink_.yielded(), std::nullopt) << "it belongs to a link";
 }
 
+TEST_F(SinkTest, CountsRefusalsToYield) {
+  EXPECT_EQ(sink_.refusals(), 0U);
+  EXPECT_TRUE(Get(FrameKind::kRefuse, ""));
+  EXPECT_TRUE(Get(FrameKind::kRefuse, ""));
+  EXPECT_EQ(sink_.refusals(), 2U);
+  EXPECT_TRUE(sink_.Resume(sink_.applied(), true));
+  EXPECT_EQ(sink_.refusals(), 0U) << "they belong to a link";
+}
+
 TEST_F(SinkTest, EndsTheLinkAtAMistake) {
   const auto error_after = [this](FrameKind kind, std::string_view body, std::uint8_t flags = 0) {
     EXPECT_TRUE(sink_.Resume(sink_.applied(), true));
@@ -455,7 +464,7 @@ TEST_F(SinkTest, EndsTheLinkIfACopyIsTornApart) {
 }
 
 TEST_F(SinkTest, PassesOverUnknownKindsFrom128On) {
-  EXPECT_TRUE(Get(static_cast<FrameKind>(192), "x"));
+  EXPECT_TRUE(Get(static_cast<FrameKind>(193), "x"));
   EXPECT_EQ(sink_.applied(), kBegin);
   EXPECT_TRUE(Get(static_cast<FrameKind>(128), "x"));
   EXPECT_EQ(sink_.applied(), kBegin + 29);

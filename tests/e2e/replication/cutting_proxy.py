@@ -52,6 +52,7 @@ class CuttingProxy(Proxy):
     def __init__(self, target, seed):
         self.cuts = 0
         self.cut_before = None  # bytes of the primary that the replica shall not get
+        self.rewrite = None  # a function of the replica's bytes: what the primary gets
         self._random = random.Random(seed)
         self._calm = threading.Event()
         self._moves = threading.Event()
@@ -109,6 +110,8 @@ class CuttingProxy(Proxy):
                     data = source.recv(piece if not self._calm.is_set() else PIECE)
                     if not data:
                         return self._end(pair)
+                    if source is replica and self.rewrite:
+                        data = self.rewrite(data)
                     if source is primary:
                         if self.cut_before and self.cut_before in data:
                             replica.sendall(data[: data.index(self.cut_before)])

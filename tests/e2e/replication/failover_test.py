@@ -238,7 +238,7 @@ class FailoverTest(ReplicationTest):
         words = ("FAILOVER", "TO", "127.0.0.1", str(replica.port), "FORCE", "TIMEOUT", "10")
         self.assertEqual(client.call(*words), "OK")
         await_true(
-            lambda: int(fields(client).get("master_link_down_since_seconds", 0)) > 5,
+            lambda: int(fields(client).get("master_link_down_since_seconds", 0)) > 2,
             lambda: fields(client),
         )
         replica.resume()

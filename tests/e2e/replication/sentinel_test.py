@@ -13,6 +13,7 @@ import re
 import sys
 import time
 import unittest
+import zlib
 
 import redis.sentinel
 
@@ -35,6 +36,8 @@ WATCHED = ("--sentinel", GROUP)
 AT_ONCE = (*WATCHED, "--sentinel-wait", "1ms")
 HELLO = "__sentinel__:hello"
 RUN_ID = "a" * 40
+# The beginning of a TAKEOVER: its length, its kind, no flags.
+TAKEOVER = bytes.fromhex("00000020 22 00 0000")
 
 
 class Visitor:
@@ -60,6 +63,16 @@ class Visitor:
 
 def hello(port, epoch, group=GROUP):
     return f"127.0.0.1,26379,{RUN_ID},{epoch},{group},127.0.0.1,{port},{epoch}"
+
+
+def age_takeovers(data):
+    """The bytes of a replica, but a request to take over is a minute older."""
+    begin = data.find(TAKEOVER)
+    if begin < 0:
+        return data
+    newest = int.from_bytes(data[begin + 24 : begin + 32], "big") - 60 * 10**9
+    aged = data[begin : begin + 24] + newest.to_bytes(8, "big")
+    return data[:begin] + aged + zlib.crc32(aged).to_bytes(4, "big") + data[begin + 36 :]
 
 
 class SentinelTest(ReplicationTest):
@@ -292,6 +305,28 @@ class SentinelTest(ReplicationTest):
         await_true(is_over, replica.log)
         self.await_exact(primary)
         replica.wait_for_log("the primary has not yielded")
+
+    # Goal: a primary that does not yield says so, and its replica does not become a second primary.
+    # Method: a proxy makes the request look older than it may be.
+    def test_a_replica_whose_request_to_take_over_is_refused_stays_one(self):
+        primary = self.start(*AT_ONCE)
+        await_true(lambda: Visitor(primary).call("PING") == "PONG", primary.log)
+        proxy = CuttingProxy(primary.port, self.seed)
+        self.addCleanup(proxy.close)
+        proxy.calm()
+        replica = self.start_replica(proxy.port, *AT_ONCE)
+        proxy.rewrite = age_takeovers
+        with Client(replica.port) as sentinel:
+            sentinel.call("CLIENT", "SETNAME", "sentinel-aaaaaaaa-cmd")
+            sentinel.call("REPLICAOF", "NO", "ONE")
+            primary.wait_for_log("asks to become the primary: it has asked too long ago")
+            replica.wait_for_log("refuses: its primary is alive, and does not yield to it")
+            self.assertEqual(Visitor(primary).role(), "master")
+            self.assertTrue(is_exact(Visitor(replica)))
+            proxy.rewrite = None
+            sentinel.call("REPLICAOF", "NO", "ONE")
+        await_true(lambda: Visitor(primary).role() == "slave", primary.log)
+        await_true(lambda: Visitor(replica).role() == "master", replica.log)
 
     def test_a_starting_server_waits_for_sentinel(self):
         server = self.start(*WATCHED, "--sentinel-wait", "1h")

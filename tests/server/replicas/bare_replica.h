@@ -60,18 +60,34 @@ class BareReplica {
     ASSERT_TRUE(client_.Send(need));
   }
 
+  // Asks to become the primary, without an ACK before it.
+  void AskToTakeOver() {
+    std::string takeover;
+    sink_.AppendTakeover(FakeClock::kStart, takeover);
+    ASSERT_TRUE(client_.Send(takeover));
+  }
+
   // Applies what comes until there are that many overrides, and all is in sync.
   void AwaitOverrides(std::size_t count) {
-    while (!sink_.synced() || policies_.size().overrides != count) {
-      constexpr std::size_t kLengthBytes = 4;
-      std::string frame = client_.Receive(kLengthBytes);
-      ASSERT_EQ(frame.size(), kLengthBytes) << "the connection has ended";
-      frame += client_.Receive(FrameSizeFrom(frame) - kLengthBytes);
-      ASSERT_TRUE(sink_.Receive(frame)) << sink_.error();
-    }
+    while (!sink_.synced() || policies_.size().overrides != count) ASSERT_TRUE(ApplyFrame());
+  }
+  // Applies what comes until the primary refuses to yield to this replica.
+  void AwaitRefusal() {
+    while (sink_.refusals() == 0) ASSERT_TRUE(ApplyFrame());
   }
 
  private:
+  testing::AssertionResult ApplyFrame() {
+    constexpr std::size_t kLengthBytes = 4;
+    std::string frame = client_.Receive(kLengthBytes);
+    if (frame.size() != kLengthBytes) {
+      return testing::AssertionFailure() << "the connection has ended";
+    }
+    frame += client_.Receive(FrameSizeFrom(frame) - kLengthBytes);
+    if (sink_.Receive(frame)) return testing::AssertionSuccess();
+    return testing::AssertionFailure() << sink_.error();
+  }
+
   const std::unique_ptr<Limiter> limiter_ = std::make_unique<Limiter>(LimiterOptions{});
   Policies policies_;
   LimiterTarget target_{*limiter_, policies_};

@@ -1,5 +1,5 @@
-// Goal: a replica gets all that its primary has, whatever the sizes of it. Method: a server, and a
-// Sink behind a bare socket.
+// Goal: a replica gets all that its primary has, whatever the sizes of it, and an answer to its
+// requests. Method: a server, and a Sink behind a bare socket.
 #include "server/replicas/replicator.h"
 
 #include <string>
@@ -50,6 +50,16 @@ TEST(ReplicatorTest, OverridesOfAnySizeAreCopiedAndFollow) {
   replica.AwaitOverrides(overrides);
   while (overrides < 120) add();
   replica.AwaitOverrides(overrides);
+}
+
+// Silence would mean that the primary is dead.
+TEST(ReplicatorTest, AReplicaThatMayNotTakeOverIsToldSo) {
+  LoopbackServer server;
+  BareReplica replica(server.port());
+  replica.Connect();
+  replica.AwaitOverrides(0);
+  replica.AskToTakeOver();
+  replica.AwaitRefusal();
 }
 
 }  // namespace
