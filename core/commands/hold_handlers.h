@@ -130,11 +130,13 @@ void HoldHandlers<Host>::Settle(Host& host, SettlementKind kind) {
   if (parsed->at && !host.shared().explicit_time.allowed()) {
     return host.Fail(absl::PermissionDeniedError(AbslView(Host::kNoExplicitTime)));
   }
-  absl::InlinedVector<KeyHash, 2> keys;
-  for (const SettledKey& key : parsed->keys) keys.push_back(key.key.hash);
-  const absl::Status ahead =
-      HoldHandlers::SettleAhead(host, keys, HoldHandlers::TimeOf(host, *parsed));
-  if (!ahead.ok()) return host.Fail(ahead);
+  if (parsed->keys.size() > 1) {
+    absl::InlinedVector<KeyHash, 4> keys;
+    for (const SettledKey& key : parsed->keys) keys.push_back(key.key.hash);
+    const absl::Status ahead =
+        HoldHandlers::SettleAhead(host, keys, HoldHandlers::TimeOf(host, *parsed));
+    if (!ahead.ok()) return host.Fail(ahead);
+  }
   const absl::StatusOr<Settled> settled =
       host.limiter().SettleHold({.id = parsed->id,
                                  .keys = parsed->keys,

@@ -99,7 +99,8 @@ concept HostsLimits = requires(Host host, const Request& request, const ParsedRe
   // holds of these keys.
   { host.MayLookAt(keys, KeyWork::kLook) } -> std::same_as<bool>;
   // Settles holds of several keys that are due before a call about all of them. Fails if they are
-  // too many at once.
+  // too many at once. Need not be called while there are no open holds.
+  { host.has_open_holds() } -> std::same_as<bool>;
   { host.SettleAhead(hashes, host.now()) } -> std::same_as<absl::Status>;
   host.MarkDirty();  // the command has changed buckets
   host.Charge(1);    // adds units of work to the one that every command is charged
@@ -180,7 +181,7 @@ class LimitHandlers {
     if (request.ok() && request->at && !host.shared().explicit_time.allowed()) {
       request = absl::PermissionDeniedError(AbslView(Host::kNoExplicitTime));
     }
-    if (!request.ok() || request->checks.size() == 1) return request;
+    if (!request.ok() || request->checks.size() == 1 || !host.has_open_holds()) return request;
     absl::InlinedVector<KeyHash, 4> keys;
     for (const Check& check : request->checks) {
       if (keys.empty() || keys.back() != check.hash) keys.push_back(check.hash);

@@ -32,7 +32,7 @@ Hold& HoldSet::Insert(Hold::Owner hold, Instant expiry) {
   owned->terms_.expiry = expiry;
   const bool is_new = by_name_.insert(Entry{owned->key(), owned}).second;
   WEIR_CHECK(is_new);
-  by_expiry_.insert({expiry, owned});
+  by_expiry_.insert(by_expiry_.end(), {expiry, owned});  // where most of them belong
   weight_ += owned->weight();
   bytes_ += owned->bytes();
   return *owned;
@@ -40,9 +40,8 @@ Hold& HoldSet::Insert(Hold::Owner hold, Instant expiry) {
 
 Hold::Owner HoldSet::Remove(Hold& hold) {
   const std::size_t named = by_name_.erase(Name{hold.key(), hold.id()});
-  const std::size_t expiring = by_expiry_.erase({hold.expiry(), &hold});
   WEIR_CHECK(named == 1);
-  WEIR_CHECK(expiring == 1);
+  EraseExpiry(hold);
   weight_ -= hold.weight();
   bytes_ -= hold.bytes();
   return Hold::Owner(&hold);
@@ -97,10 +96,19 @@ void HoldSet::TakeMany(std::uint64_t key, std::span<const HoldExpiry> sorted) {
 }
 
 void HoldSet::SetExpiry(Hold& hold, Instant expiry) {
+  EraseExpiry(hold);
+  hold.terms_.expiry = expiry;
+  by_expiry_.insert(by_expiry_.end(), {expiry, &hold});
+}
+
+// The first one, which is settled most often, needs no search.
+void HoldSet::EraseExpiry(Hold& hold) {
+  if (by_expiry_.begin()->hold == &hold) {
+    by_expiry_.erase(by_expiry_.begin());
+    return;
+  }
   const std::size_t erased = by_expiry_.erase({hold.expiry(), &hold});
   WEIR_CHECK(erased == 1);
-  hold.terms_.expiry = expiry;
-  by_expiry_.insert({expiry, &hold});
 }
 
 std::size_t HoldSet::CountOf(std::uint64_t key, std::size_t most) const {

@@ -95,6 +95,7 @@ class HoldSet {
   // Calls visit(Hold&) for the key's holds, in the order of their ids, until it returns false.
   template <typename Visit>
   void ForEachOf(std::uint64_t key, Visit visit) const {
+    if (empty()) return;
     for (auto at = by_name_.lower_bound(Name{key, {}}); at != by_name_.end(); ++at) {
       if (at->key != key || !visit(*at->hold)) return;
     }
@@ -133,6 +134,8 @@ class HoldSet {
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
  private:
+  void EraseExpiry(Hold& hold);
+
   ByNames by_name_;
   HoldsByExpiry by_expiry_;  // owns the holds
   std::size_t weight_ = 0;

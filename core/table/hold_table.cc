@@ -16,7 +16,7 @@ Hold& HoldTable::InsertOpen(Hold::Owner hold, Instant expiry) {
   Hold& open = open_.Insert(std::move(hold), expiry);
   if (CrowdedHolds* const crowd = CrowdOf(open.key())) {
     crowd->Add(open);
-  } else if (open_.CountOf(open.key(), kFewHolds + 1) > kFewHolds) {
+  } else if (open_.size() > kFewHolds && open_.CountOf(open.key(), kFewHolds + 1) > kFewHolds) {
     auto grown = std::make_unique<CrowdedHolds>();
     open_.ForEachOf(open.key(), [&](Hold& one) {
       grown->Add(one);
@@ -91,7 +91,9 @@ void HoldTable::TakeManyMarks(std::uint64_t key, std::span<Hold* const> marks) {
 
 bool HoldTable::HasOpen(std::uint64_t key) const { return open_.CountOf(key, 1) > 0; }
 
-bool HoldTable::HasOtherOpen(const Hold& open) const { return open_.CountOf(open.key(), 2) > 1; }
+bool HoldTable::HasOtherOpen(const Hold& open) const {
+  return open_.size() > 1 && open_.CountOf(open.key(), 2) > 1;
+}
 
 std::size_t HoldTable::CountOpen(std::uint64_t key) const {
   const CrowdedHolds* const crowd = CrowdOf(key);

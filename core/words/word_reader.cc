@@ -14,15 +14,27 @@
 namespace weir {
 
 Keyword word_reader_internal::FindKeyword(std::string_view word) noexcept {
-  static constexpr std::pair<std::string_view, Keyword> kKeywords[] = {
-      {"AND", Keyword::kAnd},   {"COST", Keyword::kCost}, {"WITHLIMITS", Keyword::kWithLimits},
-      {"AT", Keyword::kAt},     {"UPTO", Keyword::kUpto}, {"TIMEOUT", Keyword::kTimeout},
-      {"HOLD", Keyword::kHold}, {"TTL", Keyword::kTtl}};
   const auto upper = [](char c) { return absl::ascii_toupper(static_cast<unsigned char>(c)); };
-  for (const auto& [text, keyword] : kKeywords) {
-    if (std::ranges::equal(word, text, {}, upper)) return keyword;  // not absl's: inlined
+  const auto is = [&](std::string_view text) {
+    return std::ranges::equal(word, text, {}, upper);  // not absl's: inlined
+  };
+  switch (word.size()) {
+    case 2:
+      return is("AT") ? Keyword::kAt : Keyword::kNone;
+    case 3:
+      if (is("AND")) return Keyword::kAnd;
+      return is("TTL") ? Keyword::kTtl : Keyword::kNone;
+    case 4:
+      if (is("COST")) return Keyword::kCost;
+      if (is("HOLD")) return Keyword::kHold;
+      return is("UPTO") ? Keyword::kUpto : Keyword::kNone;
+    case 7:
+      return is("TIMEOUT") ? Keyword::kTimeout : Keyword::kNone;
+    case 10:
+      return is("WITHLIMITS") ? Keyword::kWithLimits : Keyword::kNone;
+    default:
+      return Keyword::kNone;
   }
-  return Keyword::kNone;
 }
 
 absl::StatusOr<std::int64_t> WordReader::ReadNumber(std::string_view name, std::int64_t min,

@@ -107,6 +107,7 @@ class LimitHost {
   bool MayLookAt(std::span<const std::string_view> keys, KeyWork work) {
     return call_.MayLookAt(keys, work);
   }
+  bool has_open_holds() const { return shared().limiter.open_holds() > 0; }
   absl::Status SettleAhead(std::span<const KeyHash> keys, Instant at) {
     return shared().limiter.SettleAhead(keys, at);
   }

@@ -90,9 +90,10 @@ class HttpExchange {
   // and returns.
   [[nodiscard]] bool IsHeldBack(const ReadAhead::Command& command);
   [[nodiscard]] bool IsHeldBack(std::span<const std::string_view> words) {
-    const bool was_paused = services().pause.until() != HostInstant{};
-    return was_paused && IsHeldBack(ReadAhead::Alone(words));
+    return was_paused() && IsHeldBack(ReadAhead::Alone(words));
   }
+  // Returns false if no command has to wait: there was no pause.
+  [[nodiscard]] bool was_paused() { return services().pause.until() != HostInstant{}; }
   // Returns true if the turn has had its share of work; the handler then does likewise. It must
   // first have made progress that `rest` keeps.
   [[nodiscard]] bool IsTurnOver() const noexcept { return session_.work() >= kWorkPerTurn; }

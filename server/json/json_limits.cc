@@ -157,7 +157,8 @@ void GoOn(std::unique_ptr<Batch> batch, HttpExchange& exchange) {
       ahead.Fill(std::span(batch->commands).subspan(batch->commands_run),
                  exchange.services().limiter);
     }
-    if (exchange.IsTurnOver() || (is_command && exchange.IsHeldBack(ahead.next()))) {
+    const bool may_wait = is_command && exchange.was_paused();
+    if (exchange.IsTurnOver() || (may_wait && exchange.IsHeldBack(ahead.next()))) {
       ahead.Drop();
       const std::size_t bytes = batch->results.held_bytes() + exchange.body().size();
       return exchange.GoOnLater([batch = std::move(batch)](

@@ -52,7 +52,8 @@ void ReadAhead::Add(const CommandSpec* spec, std::span<const std::string_view> w
       if (keys_.size() < kKeysMax) keys_.push_back({key, {}});
     });
   }
-  words_.insert(words_.end(), words.begin(), words.end());
+  // A request has a few words, and insert() costs 50 instructions before the first.
+  for (const std::string_view word : words) words_.push_back(word);
   commands_.push_back({spec, bytes, words_.size(), keys_.size()});
 }
 
