@@ -26,8 +26,8 @@ namespace weir {
 class Ring {
  public:
   // Makes an empty ring. `head`: the offset of its first frame. For a new history it is 0; for a
-  // promoted replica it is the offset that the replica has applied, and the other arguments are the
-  // replica's, too. Requires: capacity > 0.
+  // promoted replica see Sink::PromotedRing. Copies last_changed, and keeps the copy (32 KiB) until
+  // the first frame is gone. Requires: capacity > 0.
   Ring(std::size_t capacity, std::uint64_t head, const LastChanged& last_changed = LastChanged(),
        PoliciesChanged policies = PoliciesChanged());
 

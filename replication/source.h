@@ -58,9 +58,9 @@ namespace weir {
 
 class Source {
  public:
-  // Next adds nothing to an output of this size. One frame or copy may exceed it. The
-  // size is small, so that a replica hears its primary often while the primary copies many empty
-  // partitions on a busy host.
+  // Next adds nothing to an output of this size. One frame or copy may exceed it. The size is
+  // small, so that a replica hears its primary often while the primary copies many empty partitions
+  // on a busy host.
   static constexpr std::size_t kOutBytes = std::size_t{32} << 10;
 
   // `cursor`: the offset that both have agreed on (Lineage::Common) or, for a replica that starts

@@ -357,7 +357,7 @@ std::string PrimaryLink::Take(std::string_view bytes, HostInstant now) {
   const bool goes_on = sink_.Receive(bytes);
   owner_.ReportDropped();
   if (goes_on && sink_.yielded()) {
-    // If it is old, this server stood still, and its primary may have gone on.
+    // The primary of a server that stood still may have gone on.
     if (follows_time_ && primary_now - sink_.newest_on_link() > kYieldAgeMax) {
       return "it has yielded to this server too long ago";
     }

@@ -221,9 +221,9 @@ void ReplicationControl::OnTakeoverRefused(std::uint64_t request) {
   });
 }
 
-// The replicator answers a request that comes too late for this, while the role goes to another
-// server. A replica whose request is granted may be a primary already, if this server stood still:
-// then this server follows it, and else the replica says that it is none.
+// The replicator itself answers a request that comes while the role goes to another server. After
+// a standstill of this server, the replica may be a primary already. This server follows it in any
+// case: the replica is the primary, or says that it is not.
 void ReplicationControl::OnTakeoverAsked(const std::string& run_id, Instant newest) {
   asio::post(control_, [this, run_id, newest] {
     if (stopped_ || role() != ServerRole::kPrimary) return;

@@ -82,6 +82,20 @@ class SentinelTest(ReplicationTest):
         self.random = random.Random(self.seed)
         print(f"WEIR_SENTINEL_SEED={self.seed} {self.id()}", file=sys.stderr, flush=True)
 
+    def start_behind_proxy(self):
+        """(primary, proxy, replica): their link goes through the proxy, which makes no trouble."""
+        primary = self.start(*AT_ONCE)
+        await_true(lambda: Visitor(primary).call("PING") == "PONG", primary.log)
+        proxy = CuttingProxy(primary.port, self.seed)
+        self.addCleanup(proxy.close)
+        proxy.calm()
+        return primary, proxy, self.start_replica(proxy.port, *AT_ONCE)
+
+    def promote_as_sentinel(self, replica):
+        with Client(replica.port) as sentinel:
+            sentinel.call("CLIENT", "SETNAME", "sentinel-aaaaaaaa-cmd")
+            sentinel.call("REPLICAOF", "NO", "ONE")
+
     def start_watched(self, *options, mortal=False):
         """(primary, replica, Sentinels), with all that they know of each other."""
         start = self.start_mortal if mortal else self.start
@@ -286,16 +300,9 @@ class SentinelTest(ReplicationTest):
     # Goal: a link that is cut in a takeover makes no second primary. Method: a proxy cuts it just
     # before the primary's last frame.
     def test_a_takeover_whose_last_frame_is_lost_ends_with_one_primary(self):
-        primary = self.start(*AT_ONCE)
-        await_true(lambda: Visitor(primary).call("PING") == "PONG", primary.log)
-        proxy = CuttingProxy(primary.port, self.seed)
-        self.addCleanup(proxy.close)
-        proxy.calm()
-        replica = self.start_replica(proxy.port, *AT_ONCE)
+        primary, proxy, replica = self.start_behind_proxy()
         proxy.cut_before = YIELD
-        with Client(replica.port) as sentinel:
-            sentinel.call("CLIENT", "SETNAME", "sentinel-aaaaaaaa-cmd")
-            sentinel.call("REPLICAOF", "NO", "ONE")
+        self.promote_as_sentinel(replica)
         await_true(lambda: proxy.cuts == 1, "the end of the link")
 
         def is_over():
@@ -309,22 +316,15 @@ class SentinelTest(ReplicationTest):
     # Goal: a primary that does not yield says so, and its replica does not become a second primary.
     # Method: a proxy makes the request look older than it may be.
     def test_a_replica_whose_request_to_take_over_is_refused_stays_one(self):
-        primary = self.start(*AT_ONCE)
-        await_true(lambda: Visitor(primary).call("PING") == "PONG", primary.log)
-        proxy = CuttingProxy(primary.port, self.seed)
-        self.addCleanup(proxy.close)
-        proxy.calm()
-        replica = self.start_replica(proxy.port, *AT_ONCE)
+        primary, proxy, replica = self.start_behind_proxy()
         proxy.rewrite = age_takeovers
-        with Client(replica.port) as sentinel:
-            sentinel.call("CLIENT", "SETNAME", "sentinel-aaaaaaaa-cmd")
-            sentinel.call("REPLICAOF", "NO", "ONE")
-            primary.wait_for_log("asks to become the primary: it has asked too long ago")
-            replica.wait_for_log("refuses: its primary is alive, and does not yield to it")
-            self.assertEqual(Visitor(primary).role(), "master")
-            self.assertTrue(is_exact(Visitor(replica)))
-            proxy.rewrite = None
-            sentinel.call("REPLICAOF", "NO", "ONE")
+        self.promote_as_sentinel(replica)
+        primary.wait_for_log("asks to become the primary: it has asked too long ago")
+        replica.wait_for_log("refuses: its primary is alive, and does not yield to it")
+        self.assertEqual(Visitor(primary).role(), "master")
+        self.assertTrue(is_exact(Visitor(replica)))
+        proxy.rewrite = None
+        self.promote_as_sentinel(replica)
         await_true(lambda: Visitor(primary).role() == "slave", primary.log)
         await_true(lambda: Visitor(replica).role() == "master", replica.log)
 
