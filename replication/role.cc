@@ -148,7 +148,7 @@ void Role::Handle(const FollowAsked& event) {
   ResumeClients();
   referral_.reset();
   says_told_ = false;
-  link_rest_ = Nanos{0};
+  RestFrom(kLinkRest);
   LinkSoon();
 }
 
@@ -187,14 +187,20 @@ void Role::Handle(const PromoteAsked&) {
   const bool refuses = state_ == RoleState::kYielding || state_ == RoleState::kDeposed;
   const bool may = state_ == RoleState::kGated || state_ == RoleState::kFollowing;
   if (!may && !refuses) return;
-  if (refuses || !is_promotable() || (is_up_ && !is_synced_)) {
-    return Say(Remark::What::kRefusesPromotion);
+  if (const std::string_view why = PromotionRefusal(); refuses || !why.empty()) {
+    return Say(Remark::What::kRefusesPromotion, refuses ? "it has given its role away" : why);
   }
   if (!is_up_) return Handle(NoOneAsked{});
   state_ = RoleState::kAsking;
   deadline_ = now_ + kTakeoverTime;
   named_since_.reset();
   Do(AskTakeover{link_});
+}
+
+std::string_view Role::PromotionRefusal() const noexcept {
+  if (!is_complete_ || (is_up_ && !is_synced_)) return "it does not have the whole state";
+  if (is_distrusted()) return "it may lack what it has acknowledged";
+  return is_promotable() ? "" : "it cannot save its state";
 }
 
 void Role::RunDeferred() {
@@ -238,19 +244,23 @@ void Role::WaitThenPromote(bool needs_lease) {
   named_since_.reset();
   state_ = RoleState::kWaiting;
   needs_lease_ = needs_lease;
-  if (needs_lease && now_ < promise_) Say(Remark::What::kWaitsForLease);
+  says_lease_ = needs_lease;
   StepWaiting();
 }
 
 void Role::StepWaiting() {
   if (state_ != RoleState::kWaiting || open_link_ != LinkNumber{} || endings_ > 0) return;
-  if (needs_lease_ && now_ < promise_) return;
+  if (needs_lease_ && now_ < promise_) {
+    if (std::exchange(says_lease_, false)) Say(Remark::What::kWaitsForLease);
+    return;
+  }
   BecomePrimary(record_.offset, !needs_lease_);
 }
 
 // T17.
 void Role::BecomePrimary(std::uint64_t at, bool is_back) {
   if (!is_exact_) record_.ForgetId();
+  if (is_distrusted()) Say(Remark::What::kMayHaveForgotten);
   EndLink();
   promoted_from_ = last_link_;
   named_since_.reset();

@@ -106,6 +106,10 @@ struct RoleView {
   friend bool operator==(const RoleView&, const RoleView&) = default;
 };
 
+// The error if these replicas do not let a switch begin, in the words of Redis; or an empty text.
+[[nodiscard]] std::string FailoverError(const FailoverRequest& request,
+                                        const std::vector<ReplicaView>& replicas);
+
 [[nodiscard]] constexpr bool IsReplica(RoleState state) noexcept {
   return state == RoleState::kFollowing || state == RoleState::kAsking ||
          state == RoleState::kWaiting || state == RoleState::kSaving;
@@ -174,7 +178,11 @@ class Role {
   void EndHistoryNow(EndHistory ending);
   void EndLink();
   void LinkSoon();
+  // After a link that fails. A new heir is a primary within milliseconds.
+  static constexpr Nanos kLinkRest = std::chrono::milliseconds{100};
+  static constexpr Nanos kLinkRestAfterYield = std::chrono::milliseconds{1};
   void LinkAfterRest();
+  void RestFrom(Nanos first);
   void OpenDueLink();
   void JoinPrimary(const SyncAnswered& event);
   void Serve();
@@ -213,7 +221,7 @@ class Role {
   void RoleChanged(bool is_promotion);
   SaveNumber SaveSoon();
   // These append to the list of the present event.
-  void Say(Remark::What what) { out_->push_back(Remark{what}); }
+  void Say(Remark::What what, std::string_view why = {}) { out_->push_back(Remark{what, why}); }
   template <typename Action>
   void Do(Action action) {
     out_->push_back(std::move(action));
@@ -226,6 +234,8 @@ class Role {
   [[nodiscard]] bool may_claim() const noexcept;
   [[nodiscard]] bool is_distrusted() const noexcept;
   [[nodiscard]] bool is_promotable() const noexcept;
+  // The reason why Sentinel must not promote this server; empty: it may.
+  [[nodiscard]] std::string_view PromotionRefusal() const noexcept;
   [[nodiscard]] RoleView MakeView() const;
   void Check() const;
 
@@ -254,7 +264,8 @@ class Role {
   HostAndPort dialed_{};                 // by the present link
   LinkNumber promoted_from_{};           // the last link before this server became a primary
   HostInstant next_link_{};              // not before
-  Nanos link_rest_{0};                   // grows with each link that fails
+  Nanos first_rest_ = kLinkRest;         // after the first link that fails
+  Nanos link_rest_{0};                   // doubles with each link that fails after that
   std::optional<HostAndPort> referral_;  // the next link goes there
   bool was_referred_ = false;            // the present link has gone there
   int endings_ = 0;                      // EndHistory whose HistoryEnded has not come
@@ -274,6 +285,7 @@ class Role {
   HostInstant yields_unsaved_{};  // from then on, while saves fail
   bool is_paused_ = false;        // clients' changes
   bool needs_lease_ = false;      // of Waiting: the promise counts
+  bool says_lease_ = false;       // it was not logged yet
 
   PingRefusal ping_refusal_ = PingRefusal::kNone;
   HostInstant ping_until_{};

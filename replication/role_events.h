@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -198,6 +199,7 @@ struct AskTakeover {
 };
 struct RefuseTakeover {
   std::string run_id{};
+  std::string_view why{};  // for the log, a phrase
 };
 struct LookAtReplicas {};
 struct SaveRecord {
@@ -246,8 +248,12 @@ struct Remark {
     kDoesNotJoin,
     kOtherGroup,
     kEpochsFell,
+    kSentinelNames,     // another server as the primary
+    kYields,            // to the server that it follows from now on
+    kMayHaveForgotten,  // a primary that was not in sync since an unclean stop
   };
   What what{};
+  std::string_view why{};  // a phrase, of those that have several reasons
 };
 
 using RoleAction =

@@ -9,8 +9,7 @@
 namespace weir {
 namespace {
 
-// Between two links, after the first that failed; it doubles with each.
-constexpr Nanos kLinkRestMin = std::chrono::milliseconds{100};
+// Between two links.
 constexpr Nanos kLinkRestMax = std::chrono::seconds{3};
 
 }  // namespace
@@ -28,8 +27,13 @@ void Role::LinkSoon() {
   OpenDueLink();
 }
 
+void Role::RestFrom(Nanos first) {
+  first_rest_ = first;
+  link_rest_ = Nanos{0};
+}
+
 void Role::LinkAfterRest() {
-  link_rest_ = std::min(2 * link_rest_ + kLinkRestMin, kLinkRestMax);
+  link_rest_ = std::clamp(2 * link_rest_, first_rest_, kLinkRestMax);
   is_link_due_ = true;
   next_link_ = now_ + link_rest_;
 }
@@ -114,7 +118,6 @@ void Role::JoinPrimary(const SyncAnswered& event) {
     joined_before_at_ = std::exchange(joined_at_, dialed_);
   }
   has_joined_ = true;
-  link_rest_ = Nanos{0};
   Do(JoinHistory{link_});
   SaveSoon();
 }
@@ -136,6 +139,7 @@ void Role::Handle(const LinkSynced& event) {
   is_synced_ = true;
   is_exact_ = true;
   is_complete_ = true;
+  RestFrom(kLinkRest);
   if (std::exchange(record_.lacks, false)) SaveSoon();
 }
 
@@ -146,7 +150,8 @@ void Role::Handle(const LinkLacks& event) {
   is_exact_ = false;
   if (state_ != RoleState::kAsking) return;
   state_ = RoleState::kFollowing;
-  Say(Remark::What::kRefusesPromotion);
+  Say(Remark::What::kRefusesPromotion,
+      "its primary is alive, and this server was not in sync with it all the time");
 }
 
 void Role::Handle(const LinkLost& event) {

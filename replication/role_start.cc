@@ -128,6 +128,7 @@ void Role::Handle(const HelloHeard& event) {
   named_since_.reset();
   if (says != SentinelWatch::Says::kDeposes || IsReplica(state_)) return;
   const bool is_now = state_ != RoleState::kYielding;
+  Say(Remark::What::kSentinelNames);
   Handle(FollowAsked{event.primary});
   if (is_now) Do(CloseClients{});
 }

@@ -26,7 +26,14 @@ bool IsAskedFor(const FailoverRequest& request, const ReplicaView& replica) {
   return !request.to || *request.to == replica.address;
 }
 
-// The error of FAILOVER; empty: none.
+// Replicas that can save come first, then those that have answered, then those with the greatest
+// offset.
+auto Rank(const ReplicaView& replica) {
+  return std::tuple(!replica.cannot_save, replica.is_there, replica.offset);
+}
+
+}  // namespace
+
 std::string FailoverError(const FailoverRequest& request,
                           const std::vector<ReplicaView>& replicas) {
   if (replicas.empty()) return "ERR FAILOVER requires connected replicas.";
@@ -38,14 +45,6 @@ std::string FailoverError(const FailoverRequest& request,
   if (target == replicas.end()) return "ERR FAILOVER target HOST and PORT is not a replica.";
   return target->is_online ? std::string() : "ERR FAILOVER target replica is not online.";
 }
-
-// Replicas that can save come first, then those that have answered, then those with the greatest
-// offset.
-auto Rank(const ReplicaView& replica) {
-  return std::tuple(!replica.cannot_save, replica.is_there, replica.offset);
-}
-
-}  // namespace
 
 // --- FAILOVER ------------------------------------------------------------------------------------
 
@@ -96,7 +95,9 @@ void Role::Handle(const ReplicasSeen& event) {
   }
   if (!is_late) return;
   switch_.reset();
-  Say(Remark::What::kSwitchGivenUp);
+  Say(Remark::What::kSwitchGivenUp, best == nullptr     ? "no replica has the whole state"
+                                    : best->cannot_save ? "the replica cannot save to its disk"
+                                                        : "the replica still lags");
 }
 
 // --- Takeovers -----------------------------------------------------------------------------------
@@ -106,9 +107,12 @@ void Role::Handle(const TakeoverAsked& event) {
   if (IsReplica(state_) || state_ == RoleState::kLoading || state_ == RoleState::kStopping) return;
   const std::vector<ReplicaView>& all = event.replicas.all;
   const auto asker = std::ranges::find(all, event.run_id, &ReplicaView::run_id);
-  const bool may = state_ == RoleState::kServing && event.age <= kYieldAgeMax &&
-                   asker != all.end() && asker->is_synced && !asker->cannot_save;
-  if (!may) return Do(RefuseTakeover{event.run_id});
+  const auto refuse = [&](std::string_view why) { Do(RefuseTakeover{event.run_id, why}); };
+  if (state_ != RoleState::kServing) return refuse("this server is no primary");
+  if (event.age > kYieldAgeMax) return refuse("it has asked too long ago");
+  if (asker == all.end()) return refuse("it is gone");
+  if (!asker->is_synced) return refuse("it does not have the whole state");
+  if (asker->cannot_save) return refuse("it cannot save its state");
   YieldTo(*asker, all, By::kReplica);
 }
 
@@ -126,6 +130,7 @@ void Role::YieldTo(const ReplicaView& replica, const std::vector<ReplicaView>& a
   record_.joins_any = false;
   record_.yielded_in = record_.term;
   record_.primary = replica.address;
+  Say(Remark::What::kYields);
   is_paused_ = true;
   Do(PauseChanges{});
   PublishNow();
@@ -187,9 +192,10 @@ void Role::FollowHeir(std::uint64_t head) {
   Say(Remark::What::kFollows);
   PublishNow();
   ResumeClients();
-  Do(CloseClients{});
+  // Sentinel disconnects the clients of a server that it demotes, too.
+  if (by_ == By::kReplica) Do(CloseClients{});
   SaveSoon();
-  link_rest_ = Nanos{0};
+  RestFrom(kLinkRestAfterYield);
   LinkSoon();
 }
 
@@ -218,7 +224,7 @@ void Role::Handle(const RefuseCame& event) {
   WEIR_CHECK(state_ == RoleState::kFollowing || state_ == RoleState::kAsking);
   if (state_ != RoleState::kAsking) return;
   state_ = RoleState::kFollowing;
-  Say(Remark::What::kRefusesPromotion);
+  Say(Remark::What::kRefusesPromotion, "its primary is alive, and does not yield to it");
 }
 
 // --- RL.SYNC of another server -------------------------------------------------------------------

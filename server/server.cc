@@ -344,9 +344,11 @@ void Server::Impl::OnLoaded(const absl::Status& loaded) {
       report.bad.load());
   (*state_)->StartSaving(services_.settings,
                          [this](std::uint64_t ticket, const absl::Status& saved) {
+                           if (!saved.ok()) replication_->OnSaveFailed(ticket);
                            for (const std::unique_ptr<IoThread>& thread : io_threads_)
                              thread->OnSaved(ticket, saved);
                          });
+  replication_->SaveWhatIsAsked();
 }
 
 // Applies the settings that are not read at each use of them.

@@ -48,14 +48,14 @@ inline constexpr std::array kReplicationCommands = {
                 .syntax = "args=(host-port=(host port)|no-one=(NO ONE))",
                 .handler = ReplicaOf},
     CommandSpec{.name = "RL.SYNC",
-                .arity = Between(12, 15),
+                .arity = Between(12, 16),
                 .flags = kAdmin | kLoading | kNotInTransaction | kOwnConnection,
                 .group = "server",
                 .since = "0.2.0",
                 .summary = "Makes the connection a replica's link, for other weir servers: after "
                            "the reply both sides speak frames (docs/replication-format.md).",
                 .syntax = "oldest-version newest-version ID run-id ADDR ip port TERM term "
-                          "KEY fingerprint [FROM (replid offset)]",
+                          "KEY fingerprint [FROM (replid offset)] [TOLD]",
                 .handler = Sync},
     CommandSpec{.name = "ROLE",
                 .arity = Exactly(1),

@@ -64,6 +64,7 @@ class UsersLoadWaiter final : public Waiter {
   [[nodiscard]] std::size_t held_bytes() const override {
     return sizeof(*this) + sizeof(UsersLoad);
   }
+  [[nodiscard]] bool is_of_primary() const override { return false; }
   [[nodiscard]] bool has_changed() const override { return false; }
   [[nodiscard]] bool Serve(RespWriter& reply, Instant /*now*/) override {
     if (load_->result.ok()) {

@@ -21,6 +21,7 @@
 #include "protocol/integer.h"
 #include "server/commands/handlers.h"
 #include "server/config/options.h"
+#include "server/handlers/sync_waiter.h"
 #include "server/os/log.h"
 #include "server/session/ack_waiter.h"
 #include "server/session/call.h"
@@ -114,18 +115,9 @@ absl::StatusOr<SyncRequest> ReadSync(ArgReader arguments) {
     from.replid = ReadId(arguments, "replid");
     from.offset = static_cast<std::uint64_t>(arguments.Integer("offset", 0, INT64_MAX));
   }
+  request.was_told = arguments.TryKeyword("TOLD");
   if (const absl::Status read = arguments.Finish(); !read.ok()) return read;
   return request;
-}
-
-// Logs an error that the operator of the two servers must see to. LOADING and NOMASTERLINK end
-// without a command.
-void LogRefusedSync(const Call& call, const SyncRequest& request, std::string_view error) {
-  if (!error.starts_with("ERR ")) return;
-  if (const auto suppressed = call.services().foreign_throttle.Admit()) {
-    spdlog::warn("refused replica {}:{}: {} ({} similar lines suppressed)",
-                 EscapedForLog(request.ip), request.port, EscapedForLog(error), *suppressed);
-  }
 }
 
 // --- FAILOVER ------------------------------------------------------------------------------------
@@ -240,22 +232,18 @@ void Sync(Call& call) {
   absl::StatusOr<SyncRequest> request = ReadSync(ArgReader(call.arguments()));
   if (!request.ok()) return call.Fail(request.status());
   if (call.services().loading()) return call.ReplyError(kLoadingError);
-  if (request->ip.empty()) request->ip = HostOf(call.session.record().address);
-  SyncAnswer answer = replication->AnswerSync(*request);
-  if (!answer.error.empty()) {
-    LogRefusedSync(call, *request, answer.error);
-    return call.ReplyError(answer.error);
-  }
-  call.reply.Array(8);
-  call.reply.Integer(answer.version);
-  call.reply.Integer(static_cast<std::int64_t>(answer.term));
-  call.reply.Bulk(answer.replid);
-  call.reply.Integer(static_cast<std::int64_t>(answer.common));
-  call.reply.Integer(static_cast<std::int64_t>(answer.head));
-  call.reply.Integer(answer.generation);
-  call.reply.Bulk(answer.secret);
-  call.reply.Bulk(answer.resume ? kSyncResume : kSyncFresh);
-  call.session.HandOver({*std::move(request), std::move(answer)});
+  const ClientRecord& record = call.session.record();
+  if (request->ip.empty()) request->ip = HostOf(record.address);
+  request->connected_at = record.connected;
+  auto late = std::make_shared<LateSyncAnswer>();
+  replication->AnswerSync(*request, [late, record = call.session.shared_record()](auto answer) {
+    late->answer = std::move(answer);
+    late->is_there.store(true, std::memory_order_release);
+    record->Wake();
+  });
+  auto waiter = std::make_unique<SyncWaiter>(call.session, *std::move(request), std::move(late));
+  if (!waiter->is_there()) return call.session.Wait(std::move(waiter));
+  call.failed = !waiter->Serve(call.reply, call.now);
 }
 
 // Errors are those of Redis, but for the one of a replica.

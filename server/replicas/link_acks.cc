@@ -11,25 +11,34 @@
 namespace weir {
 
 void PrimaryLink::AppendAck(std::string& out) {
-  OnDisk disk = {.is_awaited = acks_from_disk_, .fails = owner_.is_save_failing()};
+  OnDisk disk = {.is_awaited = acks_from_disk(), .fails = services_.is_save_failing()};
   {
     MutexLock lock(mutex_);
     disk.offset = saved_;
   }
-  const HostInstant acked = clock_.HostNow();
+  // Before the bytes leave.
+  promise_.Acked(std::chrono::milliseconds{sink_.heartbeat().lease_ms}, clock_.HostNow());
   sink_.AppendAck(clock_.Now(), disk, out);
-  promise_.Acked(std::chrono::milliseconds{sink_.heartbeat().lease_ms}, acked);
+}
+
+// A replica that is not in sync tells its role machine so.
+void PrimaryLink::AppendTakeover(std::string& out) {
+  if (!sink_.synced()) return;
+  sink_.AppendTakeover(clock_.Now(), out);
+  ++requests_;
+  awaits_yield_ = true;
 }
 
 void PrimaryLink::NoteSaveBegun() {
+  const std::optional<std::uint64_t> shown = followed_.cell().Read().shown;
   MutexLock lock(mutex_);
-  saving_ = shown_;
+  saving_ = shown;
 }
 
 void PrimaryLink::NoteSaved() {
   {
     MutexLock lock(mutex_);
-    if (!acks_from_disk_ || !saving_) return;
+    if (!acks_from_disk() || !saving_) return;
     saved_ = std::exchange(saving_, std::nullopt);
   }
   asio::post(context_, [this] { owes_ack_ = applies_; });
@@ -38,9 +47,9 @@ void PrimaryLink::NoteSaved() {
 // Requests a save of new changes, because their acknowledgement waits for the disk.
 void PrimaryLink::SaveWhatIsNew() {
   const std::optional<std::uint64_t> shown = sink_.shown();
-  if (!acks_from_disk_ || !shown || asked_to_save_ == shown) return;
+  if (!acks_from_disk() || services_.loading() || !shown || asked_to_save_ == shown) return;
   asked_to_save_ = shown;
-  owner_.SaveSoon();
+  static_cast<void>(services_.state->RequestSave());
 }
 
 }  // namespace weir

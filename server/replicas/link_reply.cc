@@ -131,6 +131,7 @@ std::vector<std::string> SyncWords(const SyncRequest& request) {
   if (request.from) {
     words.insert(words.end(), {"FROM", request.from->replid, std::to_string(request.from->offset)});
   }
+  if (request.was_told) words.emplace_back("TOLD");
   return words;
 }
 

@@ -13,7 +13,6 @@
 #include <spdlog/spdlog.h>
 
 #include "core/base/status.h"
-#include "replication/lease.h"
 #include "server/net/host_look_up.h"
 #include "server/os/log.h"
 #include "server/replicas/link_reply.h"
@@ -26,36 +25,24 @@ using asio::ip::tcp;
 using std::chrono::milliseconds;
 
 constexpr std::string_view kItAnswers = "it answers: ";
-constexpr milliseconds kRestMin{100};
-constexpr milliseconds kRestAfterYield{1};
-constexpr milliseconds kRestMax{3000};
-constexpr std::size_t kLoggedMax = 16;
+// Between two looks whether to join; a decision ends the wait.
+constexpr std::chrono::seconds kJoinLook{1};
 constexpr std::size_t kLinkInputBytes = std::size_t{256} * 1024;
 
 }  // namespace
 
-PrimaryLink::PrimaryLink(const Parts& parts, HostAndPort primary, Identity own, Reason reason)
-    : settings_(parts.settings),
-      limiter_(parts.limiter),
-      sink_(parts.sink),
-      promise_(parts.promise),
+PrimaryLink::PrimaryLink(const Parts& parts, OpenLink open, std::uint64_t term)
+    : services_(parts.services),
       clock_(parts.clock),
-      owner_(parts.owner),
+      followed_(parts.followed),
+      sink_(followed_.sink()),
       tls_(parts.tls),
-      acks_from_disk_(parts.acks_from_disk),
-      own_(std::move(own)),
+      post_(parts.post),
+      open_(std::move(open)),
+      term_(term),
       loop_(parts.loop),
       context_(loop_.context()),
-      primary_(std::move(primary)),
-      first_rest_(reason == Reason::kYield ? kRestAfterYield : kRestMin),
-      was_told_(reason == Reason::kTold),
       input_(kLinkInputBytes) {
-  status_.primary = primary_;
-  status_.complete = sink_.complete();
-  status_.read_offset = sink_.applied();
-  shown_ = sink_.shown();
-  exact_time_ = sink_.exact_time();
-  down_since_ = clock_.HostNow();
   loop_.Begin([this] { Run(); });
 }
 
@@ -74,78 +61,31 @@ void PrimaryLink::Stop() {
   asio::post(context_, [] {});  // ends a wait
 }
 
-LinkStatus PrimaryLink::status() const {
-  MutexLock lock(mutex_);
-  LinkStatus status = status_;
-  const HostInstant now = clock_.HostNow();
-  if (last_io_ != HostInstant{}) status.since_last_io = now - last_io_;
-  if (!status.up) status.down_for = now - down_since_;
-  if (exact_time_ != Instant{}) status.data_age = std::max(clock_.Now() - exact_time_, Nanos{0});
-  status.time_shift = clock_.shift();
-  return status;
-}
-
-std::optional<std::uint64_t> PrimaryLink::shown() const {
-  MutexLock lock(mutex_);
-  return shown_;
-}
-
 void PrimaryLink::Run() {
-  Nanos rest = first_rest_;
-  while (!ending_) {
-    was_fed_ = false;
-    const std::string reason = FollowOnce();
-    transport_.reset();
-    is_up_ = false;
-    ShowState(LinkState::kConnect);
-    if (has_yielded_) return owner_.TakeOver();
-    while (awaits_yield_ && !ending_) Rest(kRestMax);
-    if (ending_) return;
-    Log(reason);
-    if (referral_) continue;
-    if (was_fed_) rest = kRestMin;
-    Rest(rest);
-    rest = std::min<Nanos>(2 * rest, kRestMax);
-  }
+  const std::string reason = Follow();
+  transport_.reset();
+  ShowState(LinkState::kConnect);
+  if (!ending_ && !reason.empty()) followed_.LogFailure(open_.primary, reason);
+  const std::optional<std::uint64_t> shown = sink_.shown();
+  post_(LinkEnded{.link = open_.link,
+                  .offset = shown.value_or(0),
+                  .is_exact = shown.has_value(),
+                  .promised_until = promise_.until()});
 }
 
-// Two servers, each with a reason of its own, may be asked in turns.
-void PrimaryLink::Log(const std::string& reason) {
-  std::string line =
-      absl::StrCat(EscapedForLog(asked_.host), ":", asked_.port, ": ", EscapedForLog(reason));
-  if (logged_.size() >= kLoggedMax) logged_.clear();
-  if (!logged_.insert(line).second) return;
-  spdlog::warn("no link to the primary {}", line);
-}
-
-void PrimaryLink::Rest(Nanos time) {
-  const HostInstant deadline = clock_.HostNow() + time;
-  wakes_ = false;
-  while (!wakes_ && !ending_ && clock_.HostNow() < deadline) RunUntil(deadline);
-}
-
-std::string PrimaryLink::FollowOnce() {
-  const bool is_referred = referral_.has_value();
-  asked_ = is_referred ? *std::exchange(referral_, std::nullopt) : primary_;
-  asks_to_take_over_ = false;
-  pending_.clear();
-  was_answered_ = false;
-  applies_ = false;
-  reconnects_ = false;
-  watches_input_ = false;
-  has_input_ = false;
-  owes_ack_ = false;
+std::string PrimaryLink::Follow() {
   ShowState(LinkState::kConnecting);
   if (std::string failed = Connect(); !failed.empty()) return failed;
   ShowState(LinkState::kHandshake);
   if (std::string failed = ShakeHands(); !failed.empty()) return failed;
   if (std::string failed = LogIn(); !failed.empty()) return failed;
   if (std::string failed = Sync(); !failed.empty()) {
-    // A second referral in a row could lead back to the first server.
-    if (!is_referred) NoteReferral(failed);
-    return failed;
+    // First, since the role machine may end the link at once.
+    if (!ending_) followed_.LogFailure(open_.primary, failed);
+    PostRefusal(failed);
+    return {};
   }
-  return Apply();
+  return ending_ ? std::string() : Apply();
 }
 
 // Starts what takes time and waits for its end. After a timeout the link is over: its handler does
@@ -176,7 +116,7 @@ std::string PrimaryLink::Connect() {
   std::optional<HostLookUp> look_up;  // its answer is dropped at the end of the function
   std::error_code error = Await(
       [&](auto done) {
-        look_up.emplace(asked_.host, context_, [&addresses, done](auto failed, auto& found) {
+        look_up.emplace(open_.primary.host, context_, [&addresses, done](auto failed, auto& found) {
           addresses = found;
           done(failed);
         });
@@ -185,7 +125,7 @@ std::string PrimaryLink::Connect() {
   if (error) return ReasonOf(error);
   error = asio::error::host_not_found;
   for (const asio::ip::address& address : addresses) {
-    const StreamEndpoint endpoint = tcp::endpoint(address, asked_.port);
+    const StreamEndpoint endpoint = tcp::endpoint(address, open_.primary.port);
     auto socket = std::make_shared<StreamSocket>(context_);
     error = Await(
         [&](auto done) {
@@ -222,7 +162,7 @@ std::string PrimaryLink::ShakeHands() {
 }
 
 std::string PrimaryLink::LogIn() {
-  const Options options = settings_.All();  // which wipes its copy of the password
+  const Options options = services_.settings.All();  // which wipes its copy of the password
   std::vector<std::string> reply;
   if (options.primary_password.empty()) {
     // A server that wants a password refuses RL.SYNC for its length, which says less.
@@ -237,42 +177,50 @@ std::string PrimaryLink::LogIn() {
 }
 
 std::string PrimaryLink::Sync() {
-  const Lineage history = owner_.history();
+  const std::string history = followed_.cell().Read().history;
   SyncRequest request;
   request.oldest_version = kStreamVersionMin;
   request.newest_version = kStreamVersionMax;
-  request.run_id = own_.run_id;
-  const Options options = settings_.All();
+  request.run_id = services_.run_id;
+  const Options options = services_.settings.All();
   request.ip = options.replica_announce_ip.name;
-  request.port = PortToAnnounce(options, own_.port);
-  // A server that was told to follow does so even if its term is the higher one.
-  request.term = was_told_ ? 0 : history.term;
-  request.key_fingerprint = FingerprintOfSecret(limiter_.hasher());
-  if (!history.id.empty()) request.from = {history.id, sink_.applied()};
+  request.port = PortToAnnounce(options, services_.port);
+  request.term = open_.claims ? term_ : 0;
+  request.key_fingerprint = FingerprintOfSecret(services_.limiter.hasher());
+  if (!history.empty()) request.from = {history, sink_.applied()};
+  request.was_told = open_.says_told;
   std::vector<std::string> reply;
   const std::vector<std::string> words = SyncWords(request);
   const std::vector<std::string_view> views(words.begin(), words.end());
   if (std::string failed = Ask(views, reply); !failed.empty()) return failed;
   const SyncAnswer answer = ReadSyncAnswer({.error = "", .words = std::move(reply)});
-  return answer.error.empty() ? Begin(answer) : answer.error;
+  if (!answer.error.empty()) return answer.error;
+  if (!IsHistoryId(answer.replid) || answer.version != kStreamVersionMax) {
+    return "it does not answer RL.SYNC as weir does";
+  }
+  post_(SyncAnswered{.link = open_.link,
+                     .what = SyncAnswered::What::kAccepted,
+                     .address = open_.primary,
+                     .term = answer.term,
+                     .id = answer.replid,
+                     .has_our_secret = answer.secret.empty(),
+                     .has_buckets = services_.limiter.size().buckets > 0});
+  while (!has_joined_ && !ending_) RunUntil(clock_.HostNow() + kJoinLook);
+  return ending_ ? std::string() : Begin(answer);
 }
 
 // Goes on from where the primary's history and ours part.
 std::string PrimaryLink::Begin(const SyncAnswer& answer) {
-  const Lineage history = owner_.history();
-  if (!IsHistoryId(answer.replid) || answer.version != kStreamVersionMax) {
-    return "it does not answer RL.SYNC as weir does";
-  }
-  const bool is_other = !history.id.empty() && answer.replid != history.id;
-  if (!was_told_ && is_other && answer.term <= history.term) {
-    return absl::StrCat("its term ", answer.term, " is not above ours, ", history.term,
-                        ": it may have lost its state; REPLICAOF follows it all the same");
+  const bool is_same = answer.replid == followed_.cell().Read().history;
+  if (!answer.resume) {
+    // First, so that no save takes the emptied table for a state of the old history.
+    followed_.cell().Write([](LinkFacts& facts) { facts.shown.reset(); });
   }
   if (!answer.secret.empty()) {
     HashSecret secret;
     std::ranges::copy(answer.secret, secret.begin());
-    const std::size_t dropped = limiter_.size().buckets;
-    limiter_.StartOver(secret);
+    const std::size_t dropped = services_.limiter.size().buckets;
+    services_.limiter.StartOver(secret);
     spdlog::warn(
         "the primary hashes keys with another secret: this server takes it, and drops {} "
         "buckets",
@@ -280,32 +228,30 @@ std::string PrimaryLink::Begin(const SyncAnswer& answer) {
     sink_.StartOver(answer.head, true);
   } else if (!answer.resume) {
     sink_.StartOver(answer.head, false);
-  } else if (!sink_.Resume(answer.common, answer.replid == history.id)) {
+  } else if (!sink_.Resume(answer.common, is_same)) {
     return absl::StrCat("it goes on at offset ", answer.common, ", and this server has only ",
                         sink_.applied());
   }
-  {
-    // Before the history has another id, so that no save says more of it than there is.
-    MutexLock lock(mutex_);
-    shown_ = sink_.shown();
-    saving_.reset();
-    saved_.reset();
-    status_.primary = asked_;
-  }
-  asked_to_save_.reset();
-  owner_.Join(asked_, answer.term, answer.replid);
-  primary_ = asked_;
-  was_told_ = false;
-  shift_.Clear();
-  spdlog::info("following {}:{} from offset {}{}", EscapedForLog(primary_.host), primary_.port,
-               sink_.applied(), answer.resume ? "" : ", with a copy of its whole state");
+  followed_.Show(answer.replid);
+  spdlog::info("following {}:{} from offset {}{}", EscapedForLog(open_.primary.host),
+               open_.primary.port, sink_.applied(),
+               answer.resume ? "" : ", with a copy of its whole state");
   return {};
 }
 
-// An heir that is not the primary yet refers to this server.
-void PrimaryLink::NoteReferral(std::string_view error) {
-  referral_ = ReadReferral(StdView(absl::StripPrefix(AbslView(error), AbslView(kItAnswers))));
-  if (referral_ && owner_.IsOwn(*referral_)) referral_.reset();
+// Tells the role machine what the primary's error means for it.
+void PrimaryLink::PostRefusal(std::string_view error) {
+  const std::string_view text = StdView(absl::StripPrefix(AbslView(error), AbslView(kItAnswers)));
+  SyncAnswered answer = {.link = open_.link};
+  const std::optional<HostAndPort> referral = ReadReferral(text);
+  // An heir that is not the primary yet refers to this server.
+  if (referral && !IsOwnAddress(services_.settings.All(), services_.port, *referral)) {
+    answer.what = SyncAnswered::What::kReferral;
+    answer.address = *referral;
+  } else if (text.starts_with(kOtherGroupCode)) {
+    answer.what = SyncAnswered::What::kOtherGroup;
+  }
+  post_(std::move(answer));
 }
 
 // Applies frames until the link fails.
@@ -320,17 +266,11 @@ std::string PrimaryLink::Apply() {
   if (!bytes.empty()) {
     if (std::string failed = Take(bytes, heard); !failed.empty()) return failed;
   }
-  asks_to_take_over_ = false;
-  requests_sent_ = 0;
   while (!ending_ && !has_yielded_) {
-    if (reconnects_) return "CLIENT KILL has ended the connection";
+    if (breaks_) return "CLIENT KILL has ended the connection";
     if (std::exchange(owes_ack_, false)) AppendAck(out);
     // After the ACK: a primary yields only to a replica that says that it is in sync.
-    if (std::exchange(asks_to_take_over_, false) && sink_.synced()) {
-      sink_.AppendTakeover(clock_.Now(), out);
-      ++requests_sent_;
-      awaits_yield_ = true;
-    }
+    if (std::exchange(asks_to_take_over_, false)) AppendTakeover(out);
     if (!out.empty()) {
       if (std::string failed = Send(out); !failed.empty()) return failed;
       out.clear();
@@ -354,44 +294,58 @@ std::string PrimaryLink::Apply() {
 
 std::string PrimaryLink::Take(std::string_view bytes, HostInstant now) {
   const Instant primary_now = clock_.Now();  // unless this server stood still
+  const bool has_time = followed_.time_of == open_.primary;
   const bool goes_on = sink_.Receive(bytes);
-  owner_.ReportDropped();
+  followed_.ReportDropped();
+  const Nanos age = has_time ? primary_now - sink_.newest_on_link() : Nanos{0};
+  FollowTime(now);
+  followed_.cell().Write([&](LinkFacts& facts) {
+    facts.last_io = now;
+    facts.shown = sink_.shown();
+    facts.read_offset = sink_.applied();
+    facts.partitions_left = sink_.partitions_left();
+    facts.exact_time = sink_.exact_time();
+  });
+  PostFacts();
   if (goes_on && sink_.yielded()) {
-    // The primary of a server that stood still may have gone on.
-    if (follows_time_ && primary_now - sink_.newest_on_link() > kYieldAgeMax) {
-      return "it has yielded to this server too long ago";
-    }
     has_yielded_ = true;
+    post_(YieldCame{.link = open_.link,
+                    .term = *sink_.yielded(),
+                    .age = std::max(age, Nanos{0}),
+                    .offset = sink_.shown().value_or(0),
+                    .is_exact = sink_.shown().has_value()});
   }
-  if (awaits_yield_ && sink_.refusals() == requests_sent_) {
+  if (awaits_yield_ && sink_.refusals() == requests_) {
     awaits_yield_ = false;
-    owner_.OnTakeoverRefused(request_);
-  }
-  if (sink_.newest_on_link() != Instant{}) {
-    shift_.Note(sink_.newest_on_link(), now);
-    if (std::exchange(follows_time_, true)) {
-      clock_.SetShift(shift_.At(now));
-    } else {
-      clock_.Rebase(shift_.At(now));
-    }
-  }
-  if (sink_.synced() && !std::exchange(was_fed_, true)) logged_.clear();
-  if (sink_.synced() && !std::exchange(was_synced_, true)) {
-    spdlog::info("this server has the whole state of its primary");
-    owner_.NoteInSync();
-  }
-  is_up_ = was_synced_;
-  {
-    MutexLock lock(mutex_);
-    last_io_ = now;
-    exact_time_ = sink_.exact_time();
-    shown_ = sink_.shown();
-    status_.read_offset = sink_.applied();
-    status_.partitions_left = sink_.partitions_left();
+    post_(RefuseCame{open_.link});
   }
   SaveWhatIsNew();
   ShowState(sink_.synced() ? LinkState::kConnected : LinkState::kSync);
   return goes_on ? std::string() : absl::StrCat("it sends ", sink_.error());
+}
+
+// The clock shows the primary's time.
+void PrimaryLink::FollowTime(HostInstant now) {
+  if (sink_.newest_on_link() == Instant{}) return;
+  shift_.Note(sink_.newest_on_link(), now);
+  if (followed_.time_of == open_.primary) return clock_.SetShift(shift_.At(now));
+  followed_.time_of = open_.primary;
+  clock_.Rebase(shift_.At(now));
+}
+
+// Posts what the role machine does not know yet.
+void PrimaryLink::PostFacts() {
+  const bool is_exact = sink_.shown().has_value();
+  if (!std::exchange(was_fed_, true) || is_exact != was_exact_) {
+    post_(LinkUp{.link = open_.link, .is_exact = is_exact});
+  }
+  was_exact_ = is_exact;
+  if (sink_.synced() == was_synced_) return;
+  was_synced_ = sink_.synced();
+  if (!was_synced_) return post_(LinkLacks{open_.link});
+  spdlog::info("this server has the whole state of its primary");
+  followed_.ForgetFailures();
+  post_(LinkSynced{open_.link});
 }
 
 std::string PrimaryLink::Ask(std::span<const std::string_view> words,
@@ -417,21 +371,16 @@ std::string PrimaryLink::Ask(std::span<const std::string_view> words,
   }
 }
 
-void PrimaryLink::AskToTakeOver(std::uint64_t request) {
-  asio::post(context_, [this, request] {
-    request_ = request;
-    MutexLock lock(mutex_);
-    asks_to_take_over_ = status_.state == LinkState::kConnected;
-  });
+void PrimaryLink::Join() {
+  asio::post(context_, [this] { has_joined_ = true; });
 }
 
-void PrimaryLink::ForgetTakeover() {
-  awaits_yield_ = false;
-  asio::post(context_, [this] { wakes_ = true; });
+void PrimaryLink::AskToTakeOver() {
+  asio::post(context_, [this] { asks_to_take_over_ = applies_; });
 }
 
-void PrimaryLink::Reconnect() {
-  asio::post(context_, [this] { reconnects_ = applies_; });
+void PrimaryLink::Break() {
+  asio::post(context_, [this] { breaks_ = applies_; });
 }
 
 std::string PrimaryLink::Send(std::string_view bytes) {
@@ -455,7 +404,7 @@ std::optional<std::size_t> PrimaryLink::ReceiveWithin(Nanos wait, std::error_cod
     });
   }
   const HostInstant deadline = clock_.HostNow() + wait;
-  while (!has_input_ && !ending_ && !asks_to_take_over_ && !reconnects_ && !owes_ack_ &&
+  while (!has_input_ && !ending_ && !asks_to_take_over_ && !breaks_ && !owes_ack_ &&
          clock_.HostNow() < deadline) {
     RunUntil(deadline);
   }
@@ -467,19 +416,7 @@ std::optional<std::size_t> PrimaryLink::ReceiveWithin(Nanos wait, std::error_cod
 }
 
 void PrimaryLink::ShowState(LinkState state) {
-  {
-    MutexLock lock(mutex_);
-    if (status_.up && !is_up_) down_since_ = clock_.HostNow();
-    if (status_.state == state && status_.up == is_up_ && status_.complete == sink_.complete()) {
-      return;
-    }
-  }
-  // Before INFO says so: a client that has read that is answered.
-  owner_.Show(sink_.complete(), is_up_);
-  MutexLock lock(mutex_);
-  status_.state = state;
-  status_.up = is_up_;
-  status_.complete = sink_.complete();
+  followed_.cell().Write([&](LinkFacts& facts) { facts.state = state; });
 }
 
 }  // namespace weir

@@ -1,18 +1,20 @@
-// The server's part in replication: it changes the role, and owns the thread that fits it.
+// The server's part in replication: the control thread drives the role machine
+// (replication/role.h), carries out what it asks for, and owns the threads of both roles.
 //
-//     primary with replicas:  a Replicator       replica:  a Sink and a PrimaryLink
+//     any thread:   a command, a hello, RL.SYNC  ->  an event
+//     weir-link, weir-replicator, the saver      ->  an event
+//     control:      Role::On(event) -> actions, in their order; the view, for all threads
 //
-// Roles change on the control thread only, one at a time. A demotion first refuses changes, then
-// waits until no command is under way that was accepted before (IoThread::RunBetweenTurns), and
-// only then takes the last changes: so they are in the history that other servers may go on from.
+// Nothing here decides. A primary with replicas has a Replicator; a replica has a FollowedHistory
+// and, while it is linked, a PrimaryLink.
 //
-// FAILOVER is a demotion that gives the history over. Changes are paused; the replica gets the last
-// of them and a YIELD, and is a primary when it has read that. This server then admits nothing
-// more, and follows it. Should the replica ask to follow this server instead, it has not taken
-// over, and this server is the primary again.
+// The control thread waits for another one in three places: for the end of all turns that have
+// seen the last role (Barrier, EndWaits; 1 to 2 ms), for a link that has ended or is to end, and
+// for a replicator that has ended.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +22,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
 
@@ -27,20 +30,16 @@
 #include "core/limiter/change_hub.h"
 #include "persistence/saver.h"
 #include "replication/hello.h"
-#include "replication/lease.h"
-#include "replication/limiter_target.h"
 #include "replication/lineage.h"
-#include "replication/sentinel_watch.h"
-#include "replication/sink.h"
+#include "replication/role.h"
 #include "server/net/io_thread.h"
 #include "server/net/loop_thread.h"
 #include "server/os/lineage_clock.h"
 #include "server/os/log.h"
+#include "server/replicas/followed_history.h"
 #include "server/replicas/host_addresses.h"
-#include "server/replicas/planned_switch.h"
 #include "server/replicas/primary_link.h"
 #include "server/replicas/replicator.h"
-#include "server/replicas/saved_term.h"
 #include "server/session/services.h"
 #include "server/state/replication.h"
 
@@ -48,7 +47,6 @@ namespace weir {
 
 class ReplicationControl final : public Replication,
                                  public HistoryRecord,
-                                 private PrimaryLink::Owner,
                                  private Replicator::Owner {
  public:
   struct Parts {
@@ -68,12 +66,14 @@ class ReplicationControl final : public Replication,
 
   // --- The control thread ---
 
-  // Begins to follow a primary, if it is to be a replica. To be called when the state is loaded.
+  // Takes up the role. To be called when the state is loaded.
   void Start();
+  // Asks for the saves that the role has needed so far. To be called when saves have begun.
+  void SaveWhatIsAsked();
   // Changes the role no more.
   void KeepRole();
-  // Ends the threads, once the replicas in sync have confirmed all changes, or after kLastAcksTime.
-  // Requires: nothing changes the limiter any more.
+  // Ends the threads, once the replicas in sync have confirmed all changes, or after a second.
+  // Requires: nothing changes the limiter any more, and the control thread runs no handlers.
   void Stop();
 
   // --- Any thread ---
@@ -87,7 +87,7 @@ class ReplicationControl final : public Replication,
   [[nodiscard]] std::string AbortFailover() override;
   std::size_t CloseReplicas() override;
   std::size_t CloseLink() override;
-  [[nodiscard]] SyncAnswer AnswerSync(const SyncRequest& request) override;
+  void AnswerSync(SyncRequest request, SyncAnswered answered) override;
 
   // --- The thread of saves ---
 
@@ -97,6 +97,8 @@ class ReplicationControl final : public Replication,
   [[nodiscard]] std::string Record(bool is_last) override;
   void EndSave() override;
   [[nodiscard]] bool HasOwnRole() const override;
+  // All saves up to that ticket have failed.
+  void OnSaveFailed(std::uint64_t ticket);
 
   // --- An I/O thread ---
 
@@ -104,77 +106,79 @@ class ReplicationControl final : public Replication,
   void Adopt(Transport transport, SyncHandOver sync);
 
  private:
-  // The replica that this server has yielded to.
-  struct Heir {
-    std::string run_id;
-    HostAndPort address;
-    std::vector<std::string> siblings;  // the run ids of the other replicas at the switch
-    bool declined = false;              // it asks to follow this server instead
+  struct AskedSync {
+    SyncRequest request;
+    SyncAnswered answered;
+  };
+  struct AskedSave {
+    SaveNumber save;
+    std::uint64_t ticket;
   };
 
-  void CarryOutFollow(std::optional<HostAndPort> primary);
-  void BecomeReplica(const HostAndPort& primary, PrimaryLink::Reason reason);
-  [[nodiscard]] bool Demote(const HostAndPort& primary, const Replicator::Ending& ending);
-  void StartLink(const HostAndPort& primary, PrimaryLink::Reason reason);
-  void StepSwitch();
-  // The origin of a planned switch: FAILOVER, or the replica itself, which takes over even if this
-  // server is too slow.
-  enum class SwitchBy { kPrimary, kReplica };
-  [[nodiscard]] bool YieldTo(const ReplicaStatus& replica,
-                             const std::vector<ReplicaStatus>& replicas, SwitchBy by);
-  void TakeBack();
-  [[nodiscard]] bool Declines(const SyncRequest& request) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void EndSwitch();
-  void Depose(std::uint64_t term) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Restore();
-  [[nodiscard]] std::string SyncRefusal(const SyncRequest& request);
-  void EndLink();
-  [[nodiscard]] Lineage Present() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void BecomePrimaryAfterLease();
-  void BecomePrimary();
-  void FixClock(Instant at_least);
-  [[nodiscard]] bool IsDistrusted() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void NoteWhole();
-  // Begins a history at the offset, in a new term.
-  void BeginTerm(std::uint64_t offset) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  [[nodiscard]] Sink::State EndPrimary(const Replicator::Ending& ending, bool& yielded);
-  [[nodiscard]] std::shared_ptr<Replicator> BeginHistory();
-  [[nodiscard]] std::shared_ptr<Replicator> MakeReplicator(Ring ring);
-  [[nodiscard]] bool IsBeginningSaved() const;
-  void AwaitSavedTerm();
+  // replication_control.cc: events in, actions out.
+  void Post(RoleEvent event);
+  void Take(RoleEvent event);
+  void Drain();
+  void CarryOut(const RoleAction& action);
+  void ArmTimer();
   void OnNewSettings();
-  // Whether changes are noted although nothing is saved.
+  [[nodiscard]] RoleSettings Settings() const;
+  void ShowUntilLoaded(const HostAndPort& primary);
+
+  // role_actions.cc
+  void Do(const PublishView& action);
+  void Do(const Barrier& action);
+  void Do(const EndWaits& action);
+  void Do(const PauseChanges& action);
+  void Do(const ResumeChanges& action);
+  void Do(const CloseClients& action);
+  void Do(const EndHistory& action);
+  void Do(const LetYieldLeave& action);
+  void Do(const EndReplicaLinks& action);
+  void Do(const BeginHistory& action);
+  void Do(const OpenLink& action);
+  void Do(const weir::CloseLink& action);
+  void Do(const JoinHistory& action);
+  void Do(const AskTakeover& action);
+  void Do(const RefuseTakeover& action);
+  void Do(const LookAtReplicas& action);
+  void Do(const SaveRecord& action);
+  void Do(const RemoveBackupMark& action);
+  void Do(const AnswerFailover& action);
+  void Do(const weir::AnswerSync& action);
+  void Do(const Remark& action);
+  void BeginToFollow();
+  void EndFollowing();
+  void BeginReplicator(Ring ring);
+  // Waits for the end of the replicator, and returns whether its heir has got its YIELD.
+  [[nodiscard]] bool CollectHistory();
+  void FixClock(Instant at_least);
   void NoteForReplicas(bool notes);
   [[nodiscard]] std::size_t RingBytes() const;
+  [[nodiscard]] bool HasReplicator() const;
+  [[nodiscard]] ReplicaList Replicas() const;
+  [[nodiscard]] std::uint64_t head() const;
+  [[nodiscard]] std::string TextOf(const Remark& remark) const;  // role_remarks.cc
 
-  // Whether Sentinel watches this server (--sentinel).
-  [[nodiscard]] bool is_watched() const;
-  void CloseGate() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void WaitForSentinel();
-  static void RefuseSentinel(std::string_view why);
-  void EndTakeover();
-  void OpenGate();
-  void Heed(const Hello& hello, bool names_us, HostInstant now);
-  void TakeBackIfNamed(bool is_named);
-  void CloseClients();
-  void KeepFloor();
-  void RefusePingAfterSwitch();
+  // sync_answer.cc
+  void AskRole(const AskedSync& asked);
+  [[nodiscard]] weir::SyncAnswer Accept(const SyncRequest& request,
+                                        std::optional<std::uint64_t> common);
 
-  [[nodiscard]] Lineage history() const override;
-  void Join(const HostAndPort& primary, std::uint64_t term, std::string_view history) override;
-  void TakeOver() override;
-  void OnTakeoverRefused(std::uint64_t request) override;
-  void ReportDropped() override;
-  void Show(bool complete, bool up) override;
-  void NoteInSync() override { NoteWhole(); }
-  void SaveSoon() override;
-  [[nodiscard]] bool is_save_failing() const override { return services_.is_save_failing(); }
+  // sentinel_hellos.cc
+  [[nodiscard]] bool is_watched() const { return !services_.options.sentinel.empty(); }
+  void TakeHello(const std::string& message);
+
+  // history_record.cc
+  [[nodiscard]] Lineage Present() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // Of the replicator's thread:
   void AdmitUntil(Instant until) override { set_admits_until(until); }
+  void OnTakeoverAsked(const std::string& run_id, Instant newest) override;
+  void OnReplicaInSync() override { Post(ReplicaInSync{}); }
   void Sleep(bool sleeps) override { set_sleeps(sleeps); }
   AckWaits& waits() override { return acks(); }
-  void OnTakeoverAsked(const std::string& run_id, Instant newest) override;
-  void OnReplicaInSync() override;
+  void OnHistoryEnded() override;
   void TakeChangesSoon() override;
 
   asio::io_context& control_;
@@ -183,45 +187,55 @@ class ReplicationControl final : public Replication,
   LineageClock& clock_;
   const std::vector<std::unique_ptr<IoThread>>& threads_;
   const SharedTlsContext* const link_tls_;
-  LoopThread link_loop_{"weir-link"};              // of the control thread, as the next
-  LoopThread replicator_loop_{"weir-replicator"};  // each serves one role after the other
-  LimiterTarget target_;
-  std::size_t reported_dropped_ = 0;  // of the link's thread, as the next
-  bool reported_evicted_ = false;
-  std::uint64_t evicted_before_ = 0;  // this link
-  bool started_ = false;              // of the control thread, as the next
-  bool stopped_ = false;
-  bool awaits_promotion_ = false;  // promotion_ runs
-  std::uint64_t request_ = 0;      // the number of the last request to the primary to yield
-  asio::steady_timer promotion_;
-  asio::steady_timer switch_timer_;
-  LeasePromise promise_;  // also of the link, while there is one
-  // Of Sentinel:
-  SentinelWatch watch_;
+  LoopThread link_loop_{"weir-link"};
+  LoopThread replicator_loop_{"weir-replicator"};
+
+  // Of the control thread, as all down to mutex_:
+  Role role_machine_;
+  StateLoaded loaded_;  // to be told at the start
+  std::deque<RoleEvent> events_;
+  bool is_draining_ = false;
+  bool has_started_ = false;
+  bool keeps_role_ = false;
+  bool is_stopped_ = false;
+  bool is_ending_ = false;  // the replicator
+  HostInstant now_{};       // of the last event
+  asio::steady_timer timer_;
+  HostInstant armed_for_ = kHostInstantMax;
+  std::optional<Sink::State> ended_;  // what the last history of this server has left
+  HostAndPort dialed_{};              // by the last link
+  std::string last_refusal_;          // of a link that was not joined
+  std::uint64_t last_epoch_ = 0;      // of a hello
+  absl::flat_hash_map<std::uint64_t, AskedSync> asked_syncs_;  // by ticket
+  std::uint64_t tickets_ = 0;
   HostAddresses addresses_;
   LogThrottle hello_throttle_;
-  asio::steady_timer gate_;                 // of the gate, and of PING's refusal after a switch
-  std::uint64_t handed_over_in_ = 0;        // the epoch of the last planned switch
-  std::optional<HostInstant> named_since_;  // a replica without a link, by all hellos since then
 
-  Mutex begin_mutex_;  // orders the beginnings of histories; taken before mutex_
+  // Taken before the mutexes of the link and of the replicator.
   mutable Mutex mutex_;
-  Lineage history_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const RoleView> view_ ABSL_GUARDED_BY(mutex_);
+  HostAndPort first_primary_ ABSL_GUARDED_BY(mutex_);       // until the state is loaded
+  bool failover_is_asked_ ABSL_GUARDED_BY(mutex_) = false;  // the machine does not know it yet
+  HostInstant failover_asked_at_ ABSL_GUARDED_BY(mutex_){};
+  // Changed by the control thread only:
   std::shared_ptr<Replicator> replicator_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<Sink> sink_;  // of the control thread, and of the link while there is one
+  std::unique_ptr<FollowedHistory> followed_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<PrimaryLink> link_ ABSL_GUARDED_BY(mutex_);
-  // The primary that the server follows once it has started; or none.
-  HostAndPort first_primary_ ABSL_GUARDED_BY(mutex_);
-  bool is_exact_ ABSL_GUARDED_BY(mutex_) = true;       // without a link: as of history_.offset
-  Lineage begun_ ABSL_GUARDED_BY(mutex_);              // at the beginning of the present save
-  bool begun_is_own_ ABSL_GUARDED_BY(mutex_) = false;  // its role came about since the start
-  bool has_joined_ ABSL_GUARDED_BY(mutex_) = false;    // a primary, since the start
-  std::string saved_id_ ABSL_GUARDED_BY(mutex_);       // in the last record that was written
-  SavedTerm saved_term_;
-  std::uint64_t begun_term_ ABSL_GUARDED_BY(mutex_) = 0;  // of the last history that began here
-  std::uint64_t urgent_term_ = 0;                         // of the thread of saves
-  std::optional<PlannedSwitch> switch_ ABSL_GUARDED_BY(mutex_);  // waits for its replica
-  std::optional<Heir> heir_ ABSL_GUARDED_BY(mutex_);  // until it is known to be a primary
+  std::uint64_t ended_head_ ABSL_GUARDED_BY(mutex_) = 0;  // of the history without a replicator
+  bool was_synced_ ABSL_GUARDED_BY(mutex_) = false;       // by the primary that it follows
+  HostInstant down_since_ ABSL_GUARDED_BY(mutex_){};      // of the link
+  // Of saves:
+  SaveNumber asked_save_ ABSL_GUARDED_BY(mutex_){};
+  std::deque<AskedSave> asked_saves_ ABSL_GUARDED_BY(mutex_);
+  bool forgets_backup_ ABSL_GUARDED_BY(mutex_) = false;
+  Lineage begun_ ABSL_GUARDED_BY(mutex_);  // at the beginning of the present save, as the next
+  SaveNumber begun_save_ ABSL_GUARDED_BY(mutex_){};
+  SaveNumber told_save_ ABSL_GUARDED_BY(mutex_){};  // to the machine
+  bool save_fails_ ABSL_GUARDED_BY(mutex_) = false;
+  Lineage written_ ABSL_GUARDED_BY(mutex_);  // the last record that was written
+  std::uint64_t saved_term_ ABSL_GUARDED_BY(mutex_) = 0;
+  Lineage urgent_ ABSL_GUARDED_BY(mutex_);  // that is being written ahead of a save
+  SaveNumber urgent_save_ ABSL_GUARDED_BY(mutex_){};
 };
 
 }  // namespace weir

@@ -55,6 +55,7 @@ Replicator::Replicator(LoopThread& loop, ChangeHub& hub, const Settings& setting
     Tick();
     Beat();
     context_.run();
+    if (ending_) owner_.OnHistoryEnded();
   });
 }
 
@@ -124,10 +125,10 @@ void Replicator::Probe() {
   Post([this] { BeatOnce(); });
 }
 
-std::size_t Replicator::Disconnect() {
+std::size_t Replicator::Disconnect(std::string_view reason) {
   const std::vector<ReplicaPtr> all = AllReplicas();
-  Post([this, all] {
-    for (const ReplicaPtr& replica : all) Close(replica, "CLIENT KILL has ended the connection");
+  Post([this, all, reason = std::string(reason)] {
+    for (const ReplicaPtr& replica : all) Close(replica, reason);
   });
   return all.size();
 }

@@ -53,8 +53,8 @@ class Replicator final : public ChangeConsumer {
     // of decisions. Called with a lock held, so it must call nothing of the replicator.
     virtual void AdmitUntil(Instant until) = 0;
     // The replica asks to become the primary, and knew of nothing newer than `newest` when it
-    // asked. The owner answers with an End() that names it, or with RefuseTakeover(). Called on the
-    // replicator's thread.
+    // asked. The owner answers with a BeginEnd() that names it, or with RefuseTakeover(). Called on
+    // the replicator's thread.
     virtual void OnTakeoverAsked(const std::string& run_id, Instant newest) = 0;
     // A replica is in sync for the first time. As above.
     virtual void OnReplicaInSync() = 0;
@@ -62,6 +62,8 @@ class Replicator final : public ChangeConsumer {
     virtual void Sleep(bool sleeps) = 0;
     // The waits for acknowledgements; their ticks are the replicator's.
     virtual AckWaits& waits() = 0;
+    // What BeginEnd() began is over. The last call, on the replicator's thread.
+    virtual void OnHistoryEnded() = 0;
   };
 
   // Begins to send a history, whose frames so far are in the ring, on the thread of the loop, which
@@ -79,15 +81,20 @@ class Replicator final : public ChangeConsumer {
     std::uint64_t term = 0;  // of the history, if it is yielded
     bool stops = false;      // the server ends: a replica that asks may become the primary
   };
+  // Begins to put the last changes into the ring and to send them. Requires: nothing changes the
+  // limiter any more.
+  void BeginEnd(const Ending& ending);
+  // The replica that takes over gets its YIELD from now on, once it has everything.
+  void LetYieldLeave();
   struct Ended {
     Ring ring;
     bool yielded = false;  // that replica was sent all of it: it may be the primary by now
   };
-  // Puts the last changes into the ring, sends them, closes all replicas, and returns the ring. The
-  // last call. Requires: nothing changes the limiter any more.
-  [[nodiscard]] Ended End(const Ending& ending);
+  // Waits for the end that BeginEnd() began, closes all replicas, and returns the ring. The last
+  // call.
+  [[nodiscard]] Ended End();
 
-  // --- Any thread, before End ---
+  // --- Any thread, before End() ---
 
   // Sends the history to a replica whose RL.SYNC was answered. To be called on the thread that had
   // the transport.
@@ -98,8 +105,8 @@ class Replicator final : public ChangeConsumer {
   // Refuses the oldest request of the replica to become the primary. Without an answer the replica
   // would take this server for dead.
   void RefuseTakeover(const std::string& run_id);
-  // Ends all connections, and returns their number.
-  std::size_t Disconnect();
+  // Ends all connections, and returns their number. `reason`: for the log.
+  std::size_t Disconnect(std::string_view reason);
 
   void Consume(const ChangeBatch& batch) override;
 
@@ -147,7 +154,7 @@ class Replicator final : public ChangeConsumer {
   void AppendPartition(Replica& replica, std::uint16_t partition);
   void Close(const ReplicaPtr& replica, std::string_view reason);
   void CloseAll();
-  void BeginEnd(const Ending& ending);
+  void StepEnd(const Ending& ending);
   void CheckEnd();
   void YieldTo(Replica& replica);
   [[nodiscard]] std::vector<ReplicaPtr> AllReplicas() const;
@@ -184,6 +191,7 @@ class Replicator final : public ChangeConsumer {
   std::optional<Ending> ending_;  // set at the end
   ReplicaPtr heir_;               // that takes over
   bool awaits_acks_ = true;       // it gets no YIELD before it has confirmed all
+  bool may_yield_ = false;
   bool ended_ = false;
 };
 

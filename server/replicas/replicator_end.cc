@@ -8,8 +8,18 @@
 
 namespace weir {
 
-Replicator::Ended Replicator::End(const Ending& ending) {
-  Post([this, ending] { BeginEnd(ending); });
+void Replicator::BeginEnd(const Ending& ending) {
+  Post([this, ending] { StepEnd(ending); });
+}
+
+void Replicator::LetYieldLeave() {
+  Post([this] {
+    may_yield_ = true;
+    CheckEnd();
+  });
+}
+
+Replicator::Ended Replicator::End() {
   loop_.Await();
   const bool yielded = heir_ && heir_->has_yield && heir_->sent == heir_->out.size();
   EndThread();
@@ -17,7 +27,7 @@ Replicator::Ended Replicator::End(const Ending& ending) {
   return {std::move(ring_), yielded};
 }
 
-void Replicator::BeginEnd(const Ending& ending) {
+void Replicator::StepEnd(const Ending& ending) {
   ending_ = ending;
   TakeChanges();
   const std::vector<ReplicaPtr> all = AllReplicas();
@@ -65,7 +75,7 @@ void Replicator::CheckEnd() {
 // Gives the history over, if the replica is the heir and has everything. At first, only when no
 // reply waits for an acknowledgement any more.
 void Replicator::YieldTo(Replica& replica) {
-  if (&replica != heir_.get()) return;
+  if (&replica != heir_.get() || !may_yield_) return;
   MutexLock lock(mutex_);
   if (!replica.source.is_level(ring_)) return;
   const bool is_confirmed =

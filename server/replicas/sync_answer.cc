@@ -1,7 +1,5 @@
-// The connections of replication: the answers to servers that ask to follow this one (RL.SYNC), and
-// the ends that CLIENT KILL asks for.
+// RL.SYNC: servers that ask to follow this one.
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -9,8 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include <asio/post.hpp>
 
-#include "core/base/id_type.h"
-#include "replication/lineage.h"
 #include "server/replicas/link_reply.h"
 #include "server/replicas/replication_control.h"
 
@@ -19,31 +15,83 @@ namespace {
 
 constexpr std::string_view kTermUnsavedError =
     "LOADING weir saves its new term before a replica joins it";
+constexpr std::string_view kNoPrimaryError = "NOMASTERLINK this server is no primary";
 
 }  // namespace
 
-SyncAnswer ReplicationControl::AnswerSync(const SyncRequest& request) {
-  const auto refuse = [](std::string error) { return SyncAnswer{.error = std::move(error)}; };
+void ReplicationControl::AnswerSync(SyncRequest request, SyncAnswered answered) {
   if (request.oldest_version > kStreamVersionMax || request.newest_version < kStreamVersionMin) {
-    return refuse(absl::StrCat("ERR weir speaks replication ", kStreamVersionMin, " to ",
+    return answered(
+        {.error = absl::StrCat("ERR weir speaks replication ", kStreamVersionMin, " to ",
                                kStreamVersionMax, ", you ", request.oldest_version, " to ",
-                               request.newest_version));
+                               request.newest_version)});
   }
-  if (request.run_id == services_.run_id) return refuse("ERR this server cannot follow itself");
-  // Before a history begins, whose term might be the replica's by chance.
-  if (std::string error = SyncRefusal(request); !error.empty()) return refuse(std::move(error));
-  if (role() == ServerRole::kGated) return refuse(std::string(kGatedError));
-  const std::shared_ptr<Replicator> replicator = BeginHistory();
-  if (!replicator) return refuse("NOMASTERLINK this server is no primary");
-  if (!IsBeginningSaved()) {
-    return refuse(std::string(kTermUnsavedError));
+  if (request.run_id == services_.run_id) {
+    return answered({.error = "ERR this server cannot follow itself"});
   }
-  if (!replicator->has_room()) {
-    return refuse(absl::StrCat("ERR this server has ", kReplicasMax, " replicas already"));
+  AskedSync asked = {std::move(request), std::move(answered)};
+  asio::post(control_, [this, asked = std::move(asked)] { AskRole(asked); });
+}
+
+void ReplicationControl::AskRole(const AskedSync& asked) {
+  if (keeps_role_) return asked.answered({.error = std::string(kNoPrimaryError)});
+  const SyncRequest& request = asked.request;
+  const std::uint64_t ticket = ++tickets_;
+  asked_syncs_.emplace(ticket, asked);
+  const HostAndPort address = {request.ip, request.port};
+  Take(SyncAsked{
+      .ticket = RoleTicket{ticket},
+      .run_id = request.run_id,
+      .is_at_primary = address == role_machine_.view()->record.primary,
+      .term = request.term,
+      .id = request.from ? request.from->replid : std::string(),
+      .offset = request.from ? request.from->offset : 0,
+      .has_our_secret = request.key_fingerprint == FingerprintOfSecret(services_.limiter.hasher()),
+      .connected_at = request.connected_at,
+      .was_told = request.was_told,
+      .head = head(),
+      .has_buckets = services_.limiter.size().buckets > 0});
+}
+
+void ReplicationControl::Do(const weir::AnswerSync& action) {
+  using What = weir::AnswerSync::What;
+  const auto found = asked_syncs_.find(static_cast<std::uint64_t>(action.ticket));
+  const AskedSync asked = std::move(found->second);
+  asked_syncs_.erase(found);
+  const RoleView& view = *role_machine_.view();
+  const std::string terms = absl::StrCat(view.record.term, ", and yours ", asked.request.term);
+  weir::SyncAnswer answer;
+  switch (action.what) {
+    case What::kAccepted:
+      answer = Accept(asked.request, action.common);
+      break;
+    case What::kLoading:
+      answer.error = view.state == RoleState::kGated ? kGatedError : kTermUnsavedError;
+      break;
+    case What::kReferral:
+      answer.error = ReferralTo(action.primary);
+      break;
+    case What::kLaterTerm:
+      answer.error = absl::StrCat("ERR this server's term is ", terms,
+                                  ", of another history: it may have lost its state");
+      break;
+    case What::kOtherGroup:
+      answer.error = absl::StrCat(
+          AbslView(kOtherGroupCode),
+          " this server is of another group: it hashes keys with another secret, its term is ",
+          terms, "; REPLICAOF follows it");
+      break;
+    case What::kNoPrimary:
+      answer.error = kNoPrimaryError;
+      break;
   }
+  asked.answered(std::move(answer));
+}
+
+SyncAnswer ReplicationControl::Accept(const SyncRequest& request,
+                                      std::optional<std::uint64_t> common) {
   SyncAnswer answer;
   answer.version = std::min(request.newest_version, kStreamVersionMax);
-  answer.head = replicator->head();
   {
     const Limiter::Taking taking(services_.limiter);
     answer.generation = NumberOf(services_.limiter.generation());
@@ -51,92 +99,23 @@ SyncAnswer ReplicationControl::AnswerSync(const SyncRequest& request) {
   const KeyHasher& hasher = services_.limiter.hasher();
   const bool has_our_secret = request.key_fingerprint == FingerprintOfSecret(hasher);
   if (!has_our_secret) answer.secret.assign(hasher.secret().begin(), hasher.secret().end());
-  MutexLock lock(mutex_);
-  history_.offset = answer.head;
-  answer.term = history_.term;
-  answer.replid = history_.id;
-  std::optional<std::uint64_t> common;
-  if (request.from && has_our_secret) {
-    common = history_.Common(request.from->replid, request.from->offset);
-  }
+  const Lineage& record = role_machine_.view()->record;
+  answer.term = record.term;
+  answer.replid = record.id;
   answer.resume = common.has_value();
   answer.common = common.value_or(0);
+  const MutexLock lock(mutex_);
+  if (!replicator_->has_room()) {
+    return {.error = absl::StrCat("ERR this server has ", kReplicasMax, " replicas already")};
+  }
+  answer.head = replicator_->head();
   return answer;
 }
 
-// The sender of the history; null if this server is no primary. The first replica begins it.
-std::shared_ptr<Replicator> ReplicationControl::BeginHistory() {
-  MutexLock beginning(begin_mutex_);
-  if (role() != ServerRole::kPrimary) return nullptr;
-  {
-    MutexLock lock(mutex_);
-    if (replicator_) return replicator_;
-  }
-  NoteForReplicas(true);
-  std::shared_ptr<Replicator> replicator = MakeReplicator(Ring(RingBytes(), history().offset));
-  MutexLock lock(mutex_);
-  BeginTerm(history_.offset);
-  replicator_ = replicator;
-  SaveSoon();
-  return replicator;
-}
-
-// Whether the heir shows that it has not taken over: it, or a server at its address that was no
-// other replica, asks to follow this one, and is in no later history.
-bool ReplicationControl::Declines(const SyncRequest& request) const {
-  if (!heir_ || request.term > history_.term) return false;
-  const bool is_sibling = std::ranges::count(heir_->siblings, request.run_id) > 0;
-  const bool is_there = heir_->address == HostAndPort{request.ip, request.port} && !is_sibling;
-  const bool is_of_ours = !request.from || request.from->replid == history_.id;
-  return is_of_ours && (heir_->run_id == request.run_id || is_there);
-}
-
-// The error of an RL.SYNC that shows where its sender stands: in a later term than this server, or
-// it missed our YIELD. Empty: go on.
-std::string ReplicationControl::SyncRefusal(const SyncRequest& request) {
-  const bool has_our_secret =
-      request.key_fingerprint == FingerprintOfSecret(services_.limiter.hasher());
-  const bool has_buckets = services_.limiter.size().buckets > 0;
-  MutexLock lock(mutex_);
-  if (is_replica()) {
-    if (Declines(request)) {
-      heir_->declined = true;
-      asio::post(control_, [this] { TakeBack(); });
-    }
-    if (has_our_secret) history_.seen_term = std::max(history_.seen_term, request.term);
-    // BecomePrimary waits for the disk.
-    if (history_.primary.host.empty()) return std::string(kTermUnsavedError);
-    return ReferralTo(history_.primary);
-  }
-  if (!history_.LosesTo(request.term, request.from ? request.from->replid : "")) return {};
-  // Servers that have met have the same secret, unless this one has lost its state since.
-  const bool has_state = history_.term > 0 || !history_.id.empty() || has_buckets;
-  if (!has_our_secret && has_state) {
-    return absl::StrCat(
-        "ERR this server is of another group: it hashes keys with another secret, its term is ",
-        history_.term, " and yours ", request.term, "; REPLICAOF follows it");
-  }
-  Depose(request.term);
-  return absl::StrCat("ERR this server's term is ", history_.term, ", and yours ", request.term,
-                      ", of another history: it may have lost its state");
-}
-
-std::size_t ReplicationControl::CloseReplicas() {
-  MutexLock lock(mutex_);
-  return replicator_ ? replicator_->Disconnect() : 0;
-}
-
-std::size_t ReplicationControl::CloseLink() {
-  MutexLock lock(mutex_);
-  const LinkState state = link_ ? link_->status().state : LinkState::kConnect;
-  const bool is_there = state == LinkState::kSync || state == LinkState::kConnected;
-  if (is_there) link_->Reconnect();
-  return is_there ? 1 : 0;
-}
-
 void ReplicationControl::Adopt(Transport transport, SyncHandOver sync) {
-  MutexLock lock(mutex_);
-  if (replicator_ && history_.id == sync.answer.replid) {
+  const MutexLock lock(mutex_);
+  const bool is_same = view_->record.id == sync.answer.replid;
+  if (replicator_ && is_same && view_->state == RoleState::kServing) {
     replicator_->Adopt(std::move(transport), std::move(sync));
   } else {
     transport.Close();

@@ -57,7 +57,8 @@ inline constexpr std::string_view kDeposedError =
 // Of PING, under Sentinel.
 inline constexpr std::string_view kHandedOverError = "HANDEDOVER to ";  // and host:port
 inline constexpr std::string_view kRestartedError =
-    "RESTARTED this server was the primary and has crashed: it waits for a failover";
+    "RESTARTED this server has crashed, or has no state: it waits for a failover or for REPLICAOF "
+    "NO ONE";
 
 // The errors of a request that waits when its server stops, or becomes a replica.
 inline constexpr std::string_view kClosingWaitError = "UNBLOCKED the server is shutting down";

@@ -120,7 +120,7 @@ void Session::EndWait(WaitEnd why) {
     paused_until_ = HostInstant{};
     ending_ = true;
   }
-  if (!waiter_) return;
+  if (!waiter_ || (why == WaitEnd::kDemoted && !waiter_->is_of_primary())) return;
   DropWaiter();
   record_->blocked.store(ClientRecord::Blocked::kNo, std::memory_order_relaxed);
   wait_ended_ = why;
@@ -177,7 +177,7 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   if (awaited_.any()) AddUnsaved(out_begin, out.size());
   BeginTurn();
   ReadAhead& ahead = worker_.read_ahead;
-  while (!closing_) {
+  while (!closing_ && !hand_over_) {
     const bool pausing = host_now < worker_.services.pause.until();
     if (pausing) RefreshUser();  // IsHeldBack uses the user's rights
     if (work_ >= kWorkPerTurn || out.size() - out_begin >= kReplyBytesPerTurn) {
@@ -206,16 +206,14 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
     ExecuteUnlessSilent(command, now, out, reply);
     EndCommand();
     if (awaited_.any()) AddUnsaved(begin, out.size());
-    if (hand_over_) {
-      turn.next = Next::kHandOver;
-      break;
-    }
+    if (hand_over_) break;
     if (!waiter_ && host_now >= paused_until_) continue;
     turn.next = waiter_ ? Next::kWait : Next::kPause;
     turn.wake = waiter_ ? waiter_->ReadyAt(at) : paused_until_;
     break;
   }
   if (!ahead.empty()) DropReadAhead();
+  if (hand_over_) turn.next = Next::kHandOver;
   if (closing_) turn.next = Next::kClose;
   turn.completed = turn.consumed > 0;
   turn.had_secret = std::exchange(said_secret_, false);

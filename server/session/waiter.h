@@ -34,6 +34,8 @@ class Waiter {
   [[nodiscard]] virtual bool HasMoreWork(const Clock::Reading& /*at*/) { return false; }
   // True if the last part of that work is done: then CLIENT UNBLOCK comes too late.
   [[nodiscard]] virtual bool is_done() const { return false; }
+  // Whether only a primary answers the command: the wait ends with that role.
+  [[nodiscard]] virtual bool is_of_primary() const { return true; }
   // The bytes of this object and of its heap memory.
   [[nodiscard]] virtual std::size_t held_bytes() const = 0;
   // True if the command has changed buckets.

@@ -134,7 +134,14 @@ struct SyncRequest {
   std::uint64_t term = 0;
   std::array<unsigned char, 16> key_fingerprint{};  // of the replica's hash secret
   std::optional<HistoryPosition> from{};            // none: it has no state to go on from
+  // A command has told the replica to follow this server, whatever state either has.
+  bool was_told = false;
+  HostInstant connected_at{};  // when this server has accepted the connection
 };
+
+// The first word of an error of RL.SYNC: the servers hash keys with different secrets, and both
+// have a state.
+inline constexpr std::string_view kOtherGroupCode = "OTHERGROUP";
 
 // The last word of an accepted reply to RL.SYNC: whether the replica goes on from `common`, or gets
 // all that there is.
@@ -233,9 +240,11 @@ class Replication {
   virtual std::size_t CloseReplicas() = 0;
   virtual std::size_t CloseLink() = 0;
 
-  // Answers RL.SYNC. If it is accepted, the connection goes over to replication once the reply is
-  // sent (ClientSession::Next::kHandOver).
-  [[nodiscard]] virtual SyncAnswer AnswerSync(const SyncRequest& request) = 0;
+  // Answers RL.SYNC: calls `answered` once, at once or later on another thread. If it is accepted,
+  // the connection goes over to replication once the reply is sent
+  // (ClientSession::Next::kHandOver).
+  using SyncAnswered = std::function<void(SyncAnswer answer)>;
+  virtual void AnswerSync(SyncRequest request, SyncAnswered answered) = 0;
 
  protected:
   Replication() = default;
@@ -245,18 +254,6 @@ class Replication {
 
   void set_sleeps(bool sleeps) noexcept { sleeps_ = sleeps; }
   void set_role(ServerRole role) noexcept { role_.store(role, std::memory_order_relaxed); }
-  // Returns whether the server was a primary, or was to be one.
-  bool TryDepose() noexcept {
-    ServerRole primary = ServerRole::kPrimary;
-    ServerRole gated = ServerRole::kGated;
-    return role_.compare_exchange_strong(primary, ServerRole::kDeposed) ||
-           role_.compare_exchange_strong(gated, ServerRole::kDeposed);
-  }
-  // Returns whether the server waited for Sentinel, and is a primary now.
-  bool TryOpenGate() noexcept {
-    ServerRole gated = ServerRole::kGated;
-    return role_.compare_exchange_strong(gated, ServerRole::kPrimary);
-  }
   void set_ping_refusal(PingRefusal why) noexcept {
     ping_refusal_.store(why, std::memory_order_relaxed);
   }

@@ -63,7 +63,7 @@ void SaveThread::Run(const std::stop_token& stop) {
     lock.lock();
     const bool awaited = wanted_ > finished_;
     finished_ = tick;
-    if (!awaited) continue;
+    if (!awaited && saved.ok()) continue;
     lock.unlock();
     on_saved_(tick, saved);
     lock.lock();

@@ -26,8 +26,8 @@ namespace weir {
 
 class SaveThread {
  public:
-  // Called on the thread after a tick that clients waited for: all tickets up to this one have
-  // ended, with `saved`.
+  // Called on the thread after a tick that was requested or that has failed: all tickets up to this
+  // one have ended, with `saved`.
   using OnSaved = std::function<void(std::uint64_t ticket, const absl::Status& saved)>;
 
   // Called on the thread after a tick, with its result, before OnSaved.

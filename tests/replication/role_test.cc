@@ -150,7 +150,7 @@ TEST(RoleTest, LostLinksAreOpenedAgainAfterARestThatGrows) {
   EXPECT_EQ(role.Pass(milliseconds{100}), "open-link:2>other");
   EXPECT_EQ(role.On(SyncAnswered{.link = role.link()}), "close-link:2");
   role.EndLink();
-  EXPECT_EQ(role.Pass(milliseconds{299}), "");
+  EXPECT_EQ(role.Pass(milliseconds{199}), "");
   EXPECT_EQ(role.Pass(milliseconds{1}), "open-link:3>other");
 }
 

@@ -31,9 +31,9 @@ class FakeReplication final : public Replication {
   [[nodiscard]] std::string AbortFailover() override { return failover_error; }
   std::size_t CloseReplicas() override { return shown.replicas.size(); }
   std::size_t CloseLink() override { return shown.link ? 1 : 0; }
-  [[nodiscard]] SyncAnswer AnswerSync(const SyncRequest& request) override {
-    requests.push_back(request);
-    return answer;
+  void AnswerSync(SyncRequest request, SyncAnswered answered) override {
+    requests.push_back(std::move(request));
+    answered(answer);
   }
 
   void BecomeReplica(bool complete = true, bool link_up = true) {
@@ -49,7 +49,7 @@ class FakeReplication final : public Replication {
     link.complete = complete;
   }
   void Depose() {
-    TryDepose();
+    set_role(ServerRole::kDeposed);
     shown.deposed = true;
   }
   // A primary that has enough replicas until then, by the clock of the services.

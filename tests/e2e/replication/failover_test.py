@@ -344,7 +344,10 @@ class DeposedTest(ReplicationTest):
         await_true(lambda: fields(client)["deposed"] == "0", lambda: fields(client))
         self.assertEqual(client.call("PING"), "PONG")
         self.assertEqual(client.call("RL.ALLOW", "a", WORDS, "COST", 3)[0], 1)
-        # Its replica follows it now, since the term is a later one.
+        # Its replica keeps what it has, as the keys are hashed by another secret now.
+        self.replica.wait_for_log("it answers: OTHERGROUP this server is of another group")
+        self.assertEqual(replica.call("RL.PEEK", "a", WORDS, "COST", 0)[1], TOKENS - 1)
+        self.assertEqual(replica.call("REPLICAOF", "127.0.0.1", self.server.port), "OK")
         await_in_sync(client, replica)
         self.assertEqual(replica.call("RL.PEEK", "a", WORDS, "COST", 0)[1], TOKENS - 3)
         self.assertGreater(int(fields(client)["term"]), term)

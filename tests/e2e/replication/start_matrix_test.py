@@ -75,8 +75,10 @@ def expected(start):
         return Answers("slave", "PONG", "READONLY", left)
     if start.role == "orphan":
         return Answers("slave", "LOADING", "LOADING", None)
+    if start.role == "gated" and has_state:
+        return Answers("master", "LOADING", "LOADING", None)
     if start.role == "gated":
-        return Answers("master" if has_state else "slave", "LOADING", "LOADING", None)
+        return Answers("slave", "RESTARTED", "LOADING", None)
     if start.role == "deposed" and start.directory != "backup":
         return Answers("master", "READONLY", "READONLY", left)
     return Answers("master", "PONG", "1", left)

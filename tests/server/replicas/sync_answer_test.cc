@@ -1,10 +1,9 @@
 // Goal: a server gives its role up only to a later history of its own group. Method: requests to
 // follow it, from all pairs of secrets and terms, to servers that are empty, have buckets, or have
 // the record of a history.
-#include <array>
-#include <optional>
+#include <future>
 #include <string>
-#include <string_view>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,6 +17,7 @@ namespace weir {
 namespace {
 
 using testing::HasSubstr;
+using testing::StartsWith;
 
 enum class Has { kNothing, kBuckets, kHistory };
 
@@ -34,7 +34,7 @@ class AskedServer {
     }
   }
 
-  SyncAnswer Ask(bool has_its_secret, std::uint64_t term) {
+  SyncAnswer Ask(bool has_its_secret, std::uint64_t term, bool was_told = false) {
     SyncRequest request = {.oldest_version = kStreamVersionMin,
                            .newest_version = kStreamVersionMax,
                            .run_id = std::string(40, 'a'),
@@ -43,7 +43,11 @@ class AskedServer {
                            .from = HistoryPosition{.replid = std::string(40, 'b'), .offset = 7}};
     request.key_fingerprint = FingerprintOfSecret(server_->services().limiter.hasher());
     if (!has_its_secret) request.key_fingerprint[0] ^= 1;
-    return replication().AnswerSync(request);
+    request.was_told = was_told;
+    std::promise<SyncAnswer> answer;
+    replication().AnswerSync(request,
+                             [&](SyncAnswer given) { answer.set_value(std::move(given)); });
+    return answer.get_future().get();
   }
   Replication& replication() { return *server_->services().replication; }
 
@@ -57,7 +61,13 @@ TEST(SyncAnswerTest, OnlyALaterHistoryOfItsGroupDeposesAServer) {
       SCOPED_TRACE(static_cast<int>(has));
       SCOPED_TRACE(has_its_secret);
       AskedServer server(has);
-      EXPECT_EQ(server.Ask(has_its_secret, 0).error, "") << "a term that is not later";
+      const std::string error = server.Ask(has_its_secret, 0).error;
+      if (has_its_secret) {
+        EXPECT_EQ(error, "") << "a term that is not later";
+      } else {
+        EXPECT_THAT(error, StartsWith("OTHERGROUP "));
+        EXPECT_EQ(server.Ask(has_its_secret, 0, true).error, "") << "a command has told it";
+      }
       EXPECT_EQ(server.replication().role(), ServerRole::kPrimary);
     }
     for (const bool has_its_secret : {true, false}) {
@@ -72,7 +82,7 @@ TEST(SyncAnswerTest, OnlyALaterHistoryOfItsGroupDeposesAServer) {
         EXPECT_EQ(server.replication().role(), ServerRole::kDeposed);
         continue;
       }
-      EXPECT_THAT(error, HasSubstr("this server is of another group"));
+      EXPECT_THAT(error, HasSubstr("OTHERGROUP this server is of another group"));
       EXPECT_EQ(server.replication().role(), ServerRole::kPrimary);
       EXPECT_EQ(server.replication().status().term, before.term);
       EXPECT_EQ(server.replication().status().replid, before.replid);

@@ -1,0 +1,61 @@
+#include "server/replicas/followed_history.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include <spdlog/spdlog.h>
+
+#include "server/os/log.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kLoggedMax = 16;
+
+}  // namespace
+
+FollowedHistory::FollowedHistory(Limiter& limiter, Policies& policies, const Sink::State& state,
+                                 std::string history)
+    : limiter_(limiter),
+      target_(limiter, policies),
+      sink_(target_, state),
+      evicted_before_(limiter.evicted()) {
+  Show(history);
+}
+
+void FollowedHistory::Show(const std::string& history) {
+  cell_.Write([&](LinkFacts& facts) {
+    facts.history = history;
+    facts.shown = sink_.shown();
+    facts.read_offset = sink_.applied();
+    facts.partitions_left = sink_.partitions_left();
+    facts.exact_time = sink_.exact_time();
+  });
+}
+
+void FollowedHistory::ReportDropped() {
+  if (!reported_evicted_ && limiter_.evicted() > evicted_before_) {
+    reported_evicted_ = true;
+    spdlog::warn(
+        "this replica evicts buckets of its primary, which a failover would forget: its "
+        "max-memory is smaller than what the primary has");
+  }
+  const std::size_t dropped = target_.dropped();
+  if (dropped < 2 * reported_dropped_ || dropped == reported_dropped_) return;
+  reported_dropped_ = dropped;
+  spdlog::error(
+      "{} records of the primary found no room on this replica: its max-holds or max-memory is "
+      "smaller than the primary's",
+      dropped);
+}
+
+// Two servers, each with a reason of its own, may be asked in turns.
+void FollowedHistory::LogFailure(const HostAndPort& asked, const std::string& reason) {
+  std::string line =
+      absl::StrCat(EscapedForLog(asked.host), ":", asked.port, ": ", EscapedForLog(reason));
+  if (logged_.size() >= kLoggedMax) logged_.clear();
+  if (!logged_.insert(line).second) return;
+  spdlog::warn("no link to the primary {}", line);
+}
+
+}  // namespace weir
