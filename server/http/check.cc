@@ -152,16 +152,20 @@ Filled AddGroup(const CheckGroup& group, const ProxiedRequest& request, const Ke
     error = "ERR a template makes no limit";
     return Filled::kBad;
   }
-  if (!group.cost && kind != RequestKind::kLook) return Filled::kDone;
-  words.Add("COST");
-  if (kind == RequestKind::kLook) {
-    words.Add("0");
-    return Filled::kDone;
+  if (group.cost) {
+    words.Add("COST");
+    if (!words.Add(*group.cost, request, hasher)) return Filled::kMissing;
+    if (!ParseDigits(words.back())) {
+      error = "ERR a template makes no cost";
+      return Filled::kBad;
+    }
   }
-  if (!words.Add(*group.cost, request, hasher)) return Filled::kMissing;
-  if (ParseDigits(words.back())) return Filled::kDone;
-  error = "ERR a template makes no cost";
-  return Filled::kBad;
+  if (kind != RequestKind::kLook) return Filled::kDone;
+  // A look skips the groups that a decision skips, so it reads the cost, too.
+  if (group.cost) words.Truncate(words.size() - 2);
+  words.Add("COST");
+  words.Add("0");
+  return Filled::kDone;
 }
 
 // Runs the words as the exchange's user, and answers; or has `again` called after a pause. `claim`:
@@ -177,7 +181,7 @@ void Decide(HttpExchange& exchange, const Words& words, const CheckAnswer& answe
   CheckReader reader(exchange, answer, claim);
   const std::string_view error = exchange.Run(view, reader);
   if (error.empty()) return;
-  if (is_again) return Allow(exchange);  // RL.PEEK has failed
+  if (user) return Allow(exchange);  // RL.PEEK has failed
   const int status = StatusOfError(error);
   exchange.Fail(status == 503 ? status : 500, error);
 }

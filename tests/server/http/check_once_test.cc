@@ -126,6 +126,49 @@ TEST_F(CheckOnceTest, TheFieldsAreThoseOfALookByTheUser) {
   EXPECT_EQ(Status("2"), 200) << "charged";
 }
 
+// A route whose user is gone answers no check with yes, whether or not it is the first one.
+TEST_F(CheckOnceTest, WithoutItsUserARouteAnswersAgainAsItDoesFirst) {
+  const TemporaryDirectory directory;
+  const auto configure = [&](std::string_view users) {
+    ASSERT_TRUE(
+        client_.server().services.access.Configure("", directory.Write("users", users)).ok());
+  };
+  for (const std::string_view user : {"user = \"gateway\"\n", ""}) {
+    configure("user default on nopass ~* +@all\nuser gateway on nopass ~* +@all\n");
+    Route(absl::StrCat("[site]\nkey = \"u:{header:x-user}\"\nlimits = [\"9/m,name=site\"]\n",
+                       AbslView(kOnce), AbslView(user)));
+    const std::string_view known = user.empty() ? "2" : "1";
+    EXPECT_EQ(Status(known), 200) << user;
+    EXPECT_EQ(Status(known), 200) << user;
+    configure("user default on >secret ~* +@all\n");
+    const std::string first = Check("new");
+    EXPECT_EQ(StatusOf(first), 500) << user;
+    EXPECT_EQ(Check(known), first) << user;
+  }
+}
+
+// Which groups are left out does not depend on whether the check is the first one.
+TEST_F(CheckOnceTest, AGroupThatIsLeftOutIsNotShownAgain) {
+  Route(absl::StrCat("[site]\nkey = \"u:{header:x-user}\"\nlimits = [\"9/m,name=site\"]\n",
+                     AbslView(kOnce), "[[site.and]]\nkey = \"t\"\nlimits = [\"5/m,name=size\"]\n",
+                     "cost = \"{header:x-size}\"\n[site.answer]\nmissing = \"skip\"\n"));
+  const auto check = [&](std::string_view fields) {
+    return client_.Get("/check/site", absl::StrCat("X-User: a\r\n", AbslView(fields)));
+  };
+  for (const std::string_view fields :
+       {"X-Request-Id: 1\r\n", "X-Request-Id: 2\r\nX-Size: 2\r\n"}) {
+    const std::string first = check(fields);
+    const std::string again = check(fields);
+    EXPECT_EQ(StatusOf(first), 200) << fields;
+    for (const std::string_view field : {"RateLimit", "RateLimit-Policy", "X-Weir-Limit"}) {
+      EXPECT_EQ(FieldOf(again, field), FieldOf(first, field)) << field << " " << fields;
+    }
+  }
+  EXPECT_THAT(FieldOf(check("X-Request-Id: 1\r\n"), "RateLimit"),
+              Optional(Eq("\"site\";r=7;t=47")));
+  EXPECT_EQ(redis_.Show("RL.PEEK t 5/m COST 0"), "1 3 0 24000 0");
+}
+
 TEST_F(CheckOnceTest, AnAnswerAgainHasNoFieldsOfADenial) {
   for (const std::string_view limit :
        {"1/m,name=a,ban=10s", "3/m,name=a,cost=2", "3/m,name=a,keep=2"}) {
