@@ -5,7 +5,7 @@
 namespace weir {
 
 void CrowdedHolds::Add(Hold& hold) {
-  by_expiry_.insert({hold.expiry(), &hold});
+  by_expiry_.Insert({hold.expiry(), &hold});
   weight_ += hold.weight();
   for (const HoldPart& part : hold.parts()) {
     const std::uint64_t tokens = part.held_tokens();
@@ -17,8 +17,7 @@ void CrowdedHolds::Add(Hold& hold) {
 }
 
 void CrowdedHolds::Remove(Hold& hold) {
-  const std::size_t erased = by_expiry_.erase({hold.expiry(), &hold});
-  WEIR_CHECK(erased == 1);
+  by_expiry_.Erase({hold.expiry(), &hold});
   RemoveParts(hold);
 }
 
@@ -31,7 +30,7 @@ void CrowdedHolds::RemoveMany(std::span<const HoldExpiry> sorted) {
     for (const HoldExpiry& entry : sorted) Remove(*entry.hold);
     return;
   }
-  EraseSorted(by_expiry_, sorted);
+  by_expiry_.EraseSorted(sorted);
   for (const HoldExpiry& entry : sorted) RemoveParts(*entry.hold);
 }
 
@@ -50,11 +49,6 @@ void CrowdedHolds::RemoveParts(const Hold& hold) {
     if (end->second == 0) ending.erase(end);
     if (ending.empty()) held_.erase(held);
   }
-}
-
-Instant CrowdedHolds::NextExpiry(Instant time) const {
-  const auto next = by_expiry_.upper_bound(time);
-  return next == by_expiry_.end() ? Instant::max() : next->time;
 }
 
 HeldTokens CrowdedHolds::Held(LimitId limit) const {

@@ -11,10 +11,10 @@
 #include <span>
 
 #include "absl/container/btree_map.h"
-#include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 
-#include "core/table/hold_set.h"
+#include "core/table/hold.h"
+#include "core/table/holds_by_expiry.h"
 
 namespace weir {
 
@@ -40,12 +40,11 @@ class CrowdedHolds {
   // until it returns false.
   template <typename Visit>
   void ForEachExpired(Instant time, Visit visit) const {
-    for (const HoldExpiry& entry : by_expiry_) {
-      if (entry.time > time || !visit(*entry.hold)) return;
-    }
+    by_expiry_.ForEach(
+        [&](const HoldExpiry& entry) { return entry.time <= time && visit(*entry.hold); });
   }
   // The first expiry after `time`; Instant::max() if there is none.
-  [[nodiscard]] Instant NextExpiry(Instant time) const;
+  [[nodiscard]] Instant NextExpiry(Instant time) const { return by_expiry_.NextAfter(time); }
   [[nodiscard]] std::size_t size() const noexcept { return by_expiry_.size(); }
   // The sum of Hold::weight().
   [[nodiscard]] std::size_t weight() const noexcept { return weight_; }

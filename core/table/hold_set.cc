@@ -1,7 +1,5 @@
 #include "core/table/hold_set.h"
 
-#include <algorithm>
-#include <functional>
 #include <iterator>
 
 #include "core/base/check.h"
@@ -32,7 +30,7 @@ Hold& HoldSet::Insert(Hold::Owner hold, Instant expiry) {
   owned->terms_.expiry = expiry;
   const bool is_new = by_name_.insert(Entry{owned->key(), owned}).second;
   WEIR_CHECK(is_new);
-  by_expiry_.insert(by_expiry_.end(), {expiry, owned});  // where most of them belong
+  by_expiry_.Insert({expiry, owned});
   weight_ += owned->weight();
   bytes_ += owned->bytes();
   return *owned;
@@ -41,34 +39,10 @@ Hold& HoldSet::Insert(Hold::Owner hold, Instant expiry) {
 Hold::Owner HoldSet::Remove(Hold& hold) {
   const std::size_t named = by_name_.erase(Name{hold.key(), hold.id()});
   WEIR_CHECK(named == 1);
-  EraseExpiry(hold);
+  by_expiry_.Erase({hold.expiry(), &hold});
   weight_ -= hold.weight();
   bytes_ -= hold.bytes();
   return Hold::Owner(&hold);
-}
-
-void EraseSorted(HoldsByExpiry& set, std::span<const HoldExpiry> entries) {
-  if (entries.empty()) return;
-  auto at = set.find(entries.front());
-  for (const HoldExpiry& entry : entries) {
-    for (;; ++at) {
-      WEIR_CHECK(at != set.end());
-      if (at->hold == entry.hold) break;
-    }
-    at = set.erase(at);
-  }
-}
-
-std::vector<HoldExpiry> SortedByExpiry(std::span<Hold* const> holds) {
-  std::vector<HoldExpiry> entries;
-  entries.reserve(holds.size());
-  for (std::size_t i = 0; i < holds.size(); ++i) {
-    constexpr std::size_t kAhead = 8;
-    if (i + kAhead < holds.size()) __builtin_prefetch(holds[i + kAhead]);
-    entries.push_back({holds[i]->expiry(), holds[i]});
-  }
-  if (!std::ranges::is_sorted(entries, std::less<>{})) std::ranges::sort(entries, std::less<>{});
-  return entries;
 }
 
 void HoldSet::TakeMany(std::uint64_t key, std::span<const HoldExpiry> sorted) {
@@ -92,23 +66,13 @@ void HoldSet::TakeMany(std::uint64_t key, std::span<const HoldExpiry> sorted) {
       left -= is_leaving ? 1 : 0;
     }
   }
-  EraseSorted(by_expiry_, sorted);
+  by_expiry_.EraseSorted(sorted);
 }
 
 void HoldSet::SetExpiry(Hold& hold, Instant expiry) {
-  EraseExpiry(hold);
+  by_expiry_.Erase({hold.expiry(), &hold});
   hold.terms_.expiry = expiry;
-  by_expiry_.insert(by_expiry_.end(), {expiry, &hold});
-}
-
-// The first one, which is settled most often, needs no search.
-void HoldSet::EraseExpiry(Hold& hold) {
-  if (by_expiry_.begin()->hold == &hold) {
-    by_expiry_.erase(by_expiry_.begin());
-    return;
-  }
-  const std::size_t erased = by_expiry_.erase({hold.expiry(), &hold});
-  WEIR_CHECK(erased == 1);
+  by_expiry_.Insert({expiry, &hold});
 }
 
 std::size_t HoldSet::CountOf(std::uint64_t key, std::size_t most) const {
@@ -122,8 +86,11 @@ std::size_t HoldSet::CountOf(std::uint64_t key, std::size_t most) const {
 
 void HoldSet::Clear() noexcept {
   by_name_.clear();
-  for (const HoldExpiry& entry : by_expiry_) Hold::Delete{}(entry.hold);
-  by_expiry_.clear();
+  by_expiry_.ForEach([](const HoldExpiry& entry) {
+    Hold::Delete{}(entry.hold);
+    return true;
+  });
+  by_expiry_.Clear();
   weight_ = 0;
   bytes_ = 0;
 }

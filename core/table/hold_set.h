@@ -1,54 +1,20 @@
 // Holds by name and by expiry: found in O(log n) by their key and id, or by the earliest expiry.
 //
 // One B-tree sorts them by the key's hash and the id, so that the holds of a key lie side by side.
-// Another one sorts them by expiry, and holds of equal expiry in the order of their reservations.
-// About 48 bytes a hold. Not thread-safe.
+// They are sorted by expiry, too (holds_by_expiry.h). About 48 bytes a hold. Not thread-safe.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "absl/container/btree_set.h"
 
 #include "core/table/hold.h"
+#include "core/table/holds_by_expiry.h"
 
 namespace weir {
-
-// The place of a hold in an order by expiry. The expiry stands beside the pointer, so that holds of
-// other expiries are not read.
-struct HoldExpiry {
-  Instant time;
-  Hold* hold;
-
-  friend bool operator<(const HoldExpiry& a, const HoldExpiry& b) noexcept {
-    if (a.time != b.time) return a.time < b.time;
-    if (a.hold == b.hold) return false;
-    const std::uint64_t first = a.hold->sequence();
-    const std::uint64_t second = b.hold->sequence();
-    return first != second ? first < second : std::less<>{}(a.hold, b.hold);
-  }
-  // An order in which an instant stands for all holds that expire then.
-  struct Before {
-    using is_transparent = void;
-    bool operator()(const HoldExpiry& a, const HoldExpiry& b) const noexcept { return a < b; }
-    bool operator()(const HoldExpiry& a, Instant b) const noexcept { return a.time < b; }
-    bool operator()(Instant a, const HoldExpiry& b) const noexcept { return a < b.time; }
-  };
-};
-
-// True if this many of `all` holds are better removed one by one than by a walk.
-[[nodiscard]] inline bool AreFewToRemove(std::size_t holds, std::size_t all) noexcept {
-  return holds <= 32 || holds < all / 64;
-}
-using HoldsByExpiry = absl::btree_set<HoldExpiry, HoldExpiry::Before>;
-// Erases entries, which are sorted. Reads few holds. Cost: a walk from the first to the last.
-void EraseSorted(HoldsByExpiry& set, std::span<const HoldExpiry> entries);
-// Returns the entries of holds, sorted.
-[[nodiscard]] std::vector<HoldExpiry> SortedByExpiry(std::span<Hold* const> holds);
 
 class HoldSet {
   struct Name {
@@ -90,8 +56,8 @@ class HoldSet {
   void TakeMany(std::uint64_t key, std::span<const HoldExpiry> sorted);
   void SetExpiry(Hold& hold, Instant expiry);
   // The hold that expires first; and the expiry of the last. Require: not empty.
-  [[nodiscard]] Hold& First() const noexcept { return *by_expiry_.begin()->hold; }
-  [[nodiscard]] Instant LatestExpiry() const noexcept { return by_expiry_.rbegin()->time; }
+  [[nodiscard]] Hold& First() const noexcept { return *by_expiry_.First().hold; }
+  [[nodiscard]] Instant LatestExpiry() const noexcept { return by_expiry_.Last().time; }
   // Calls visit(Hold&) for the key's holds, in the order of their ids, until it returns false.
   template <typename Visit>
   void ForEachOf(std::uint64_t key, Visit visit) const {
@@ -123,10 +89,10 @@ class HoldSet {
     ByNames::const_iterator at_;  // the first that the last call did not pass over
   };
 
-  [[nodiscard]] bool empty() const noexcept { return by_name_.empty(); }
+  [[nodiscard]] bool empty() const noexcept { return by_expiry_.empty(); }
   // True if a hold expires at `time` or before.
   [[nodiscard]] bool HasExpired(Instant time) const noexcept {
-    return !empty() && by_expiry_.begin()->time <= time;
+    return !by_expiry_.empty() && by_expiry_.First().time <= time;
   }
   [[nodiscard]] std::size_t size() const noexcept { return by_name_.size(); }
   // The sums of Hold::weight() and of Hold::bytes().
@@ -134,8 +100,6 @@ class HoldSet {
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
  private:
-  void EraseExpiry(Hold& hold);
-
   ByNames by_name_;
   HoldsByExpiry by_expiry_;  // owns the holds
   std::size_t weight_ = 0;

@@ -34,6 +34,9 @@ class LimitFields {
   [[nodiscard]] constexpr bool Has(LimitField field) const noexcept {
     return (bits_ & BitOf(field)) != 0;
   }
+  [[nodiscard]] constexpr bool HasAll(LimitFields fields) const noexcept {
+    return (fields.bits_ & ~bits_) == 0;
+  }
 
  private:
   static constexpr unsigned BitOf(LimitField field) noexcept {

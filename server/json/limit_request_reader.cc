@@ -104,7 +104,8 @@ absl::Status LimitRequestReader::BeginRequest() {
   }
   requests_.emplace_back();
   if (is_batch_) command_ = FindLimitCommand("allow");
-  groups_.assign(1, Group());
+  groups_.clear();
+  groups_.emplace_back();
   limits_.clear();
   in_and_ = false;
   details_ = false;
@@ -284,6 +285,10 @@ std::string LimitRequestReader::Mistake() const {
 std::string LimitRequestReader::MistakeIn(std::size_t index) const {
   const Group& group = groups_[index];
   const bool has_limits = group.limits_begin != group.limits_end;
+  // Most requests have all that they need, and nothing else.
+  if (has_limits && group.seen.HasAll(command_->needs) && command_->takes.HasAll(group.seen)) {
+    return {};
+  }
   for (std::size_t i = 0; i < kFields.size(); ++i) {
     const auto field = static_cast<Field>(i);
     const bool is_seen = group.seen.Has(field);
