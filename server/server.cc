@@ -49,6 +49,7 @@ namespace weir {
 namespace {
 
 constexpr unsigned kDefaultThreadsMax = 8;
+constexpr std::size_t kSideTasksMax = 64;
 
 // The lag of the wall clock from which on it is logged.
 constexpr std::chrono::minutes kClockLagLoggedMin{1};
@@ -206,7 +207,7 @@ class Server::Impl {
   std::optional<Listener> listener_;
   WaitingThread sweeper_waits_{"weir-sweeper"};
   std::optional<SweeperThread> sweeper_thread_;
-  SideThread side_thread_;
+  SideThread side_thread_{kSideTasksMax};
   std::optional<PolicyFile> policy_file_;  // read at the start, in force once the state is loaded
   absl::Status access_;                    // the result of reading the users
   absl::Status failure_;                   // the reason why the server ends, if it is a failure

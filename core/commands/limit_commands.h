@@ -101,7 +101,10 @@ inline constexpr std::array kLimitCommands = {
                 .flags = kWrite | kAdmin | kAlwaysChanges | kWholeTable,
                 .group = "limit",
                 .complexity = "O(buckets)",
-                .summary = "Deletes a policy, its overrides and its buckets.",
+                .summary =
+                    "Deletes a policy, its overrides and its buckets. They are dropped while other "
+                    "clients are served, and the answer comes when all are gone; in a transaction "
+                    "and over HTTP it comes before.",
                 .syntax = "policy",
                 .handler = Handlers::PolicyDel},
     CommandSpec{.name = "RL.POLICY|GET",
@@ -155,7 +158,7 @@ inline constexpr std::array kLimitCommands = {
                     "Reads the policy file again, as SIGHUP does. A file with a mistake or without "
                     "a policy changes nothing. A policy that the file no longer has is retired: "
                     "requests may not use it, and its overrides and buckets stay until "
-                    "RL.POLICY DEL.",
+                    "RL.POLICY DEL. Other clients are served while it is read. Not over HTTP.",
                 .handler = Handlers::PolicyReload},
     CommandSpec{
         .name = "RL.POLICY|SET",

@@ -125,12 +125,12 @@ concept HostsLimits = requires(Host host, const Request& request, const ParsedRe
   // Makes a change to all keys, or to `keys`, isolated from all transactions.
   { host.Isolated(change) } -> std::same_as<absl::Status>;
   { host.Isolated(keys, change) } -> std::same_as<absl::Status>;
-  host.ForgetPolicy(PolicyId{});                       // drops the rest of a deleted policy
+  host.ForgetPolicy(PolicyId{});  // answers RL.POLICY DEL, when the rest of the policy is dropped
   host.LogTrimmed(std::string_view(), std::size_t{});  // how many buckets a policy has cut
   // Answers RL.POLICY SET with TRIM, after the change: cuts what all buckets of the policy owe, and
   // then answers the client. `before`: the policy before the change.
   host.Trim(std::shared_ptr<const Policy>(), std::shared_ptr<const Policy>());
-  { host.ReloadPolicies() } -> std::same_as<absl::Status>;
+  host.ReloadPolicies();         // answers RL.POLICY RELOAD
   host.MarkPoliciesDirty(true);  // after a command about policies: whether it has changed any
   host.MarkPolicySet(1);         // after an RL.POLICY SET that cuts nothing: its arguments but TRIM
 };

@@ -26,8 +26,8 @@ void LimitHandlers<Host>::PolicyDel(Call& call) {
   Host host(call);
   const absl::StatusOr<PolicyId> deleted =
       host.Isolated([&] { return host.shared().policies.Delete(host.arguments()[0]); });
-  if (deleted.ok()) host.ForgetPolicy(*deleted);
-  AcknowledgePolicy(host, deleted.status());
+  if (!deleted.ok()) return host.Fail(deleted.status());
+  host.ForgetPolicy(*deleted);
 }
 
 template <typename Host>
@@ -77,8 +77,7 @@ void LimitHandlers<Host>::PolicyOverrides(Call& call) {
 
 template <typename Host>
 void LimitHandlers<Host>::PolicyReload(Call& call) {
-  Host host(call);
-  AcknowledgePolicy(host, host.ReloadPolicies());
+  Host(call).ReloadPolicies();
 }
 
 template <typename Host>

@@ -239,7 +239,7 @@ class Limiter {
   // nothing is left; until then limits keep their ids. Cost: 10 ns a bucket, some 500 ns a hold.
   bool FreeDiscarded();
 
-  // Forgets all buckets of these policies, one partition after the other: a scan of the table.
+  // Forgets all buckets of these policies: a scan of the table. Stops if the limiter follows.
   void ForgetPolicies(std::span<const PolicyId> policies);
 
   struct Swept : Partition::Erased {

@@ -255,6 +255,7 @@ void Limiter::ForgetPolicies(std::span<const PolicyId> policies) {
   const absl::flat_hash_set<PolicyId> gone(policies.begin(), policies.end());
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
     PartitionLock lock(table_, i);
+    if (follows_) return;
     ForgetHolds(i, [&](const Hold& hold) {
       return std::ranges::any_of(hold.parts(), [&](const HoldPart& part) {
         return gone.contains(registry_.Get(part.limit).owner().policy);

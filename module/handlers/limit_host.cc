@@ -103,7 +103,11 @@ class LimitHost {
   auto Isolated(auto change) { return change(); }
   auto Isolated(std::span<const std::string_view> /*keys*/, auto change) { return change(); }
   // The policy's buckets stay in the keys, where they count as full, and go with the next change.
-  void ForgetPolicy(PolicyId /*policy*/) { TheModule().policies.FreeDeleted(); }
+  void ForgetPolicy(PolicyId /*policy*/) {
+    TheModule().policies.FreeDeleted();
+    MarkPoliciesDirty(true);
+    reply().SimpleString("OK");
+  }
   void LogTrimmed(std::string_view policy, std::size_t buckets) {
     if (buckets > 0) weir::LogTrimmed(call_.context, policy, buckets);
   }
@@ -111,9 +115,9 @@ class LimitHost {
     MarkPolicySet(call_.arguments().size() - 1);
     TrimPolicy(call_, std::move(before), std::move(after));
   }
-  absl::Status ReloadPolicies() {
-    return absl::UnimplementedError(
-        "there is no policy file: the module keeps its policies with the data");
+  void ReloadPolicies() {
+    Fail(absl::UnimplementedError(
+        "there is no policy file: the module keeps its policies with the data"));
   }
   void MarkPoliciesDirty(bool changed) {
     if (changed) redis::ReplicateVerbatim(call_.context);

@@ -69,7 +69,7 @@ inline constexpr std::array kRedisCommands = {
                 .complexity = "O(users)",
                 .summary =
                     "Reads the users file again, while other clients are served. If it has an "
-                    "error, no user changes. One client at a time may do this.",
+                    "error, no user changes.",
                 .handler = AclLoad},
     CommandSpec{.name = "ACL|LOG",
                 .arity = Between(2, 3),

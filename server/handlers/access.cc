@@ -1,7 +1,6 @@
 // AUTH and ACL: logging in, and showing users. Users are changed in the users file only.
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,9 +20,9 @@
 #include "server/commands/command_category.h"
 #include "server/commands/command_table.h"
 #include "server/commands/handlers.h"
+#include "server/handlers/aside_waiter.h"
 #include "server/session/call.h"
 #include "server/session/login.h"
-#include "server/session/waiter.h"
 
 namespace weir {
 namespace {
@@ -44,44 +43,6 @@ void WriteEntry(const AccessLog::Entry& entry, HostInstant now, RespWriter& repl
   reply.Double(static_cast<double>(std::max<std::int64_t>(age.count(), 0)) / 1000);
   reply.Field("client-info", entry.client);
 }
-
-// A reading of the users file on another thread.
-struct UsersLoad {
-  absl::Status result;  // set when the reading is over
-  std::atomic<bool> is_over{false};
-};
-
-// A client in ACL LOAD, which is answered when the file is read.
-class UsersLoadWaiter final : public Waiter {
- public:
-  UsersLoadWaiter(Worker& worker, std::shared_ptr<const UsersLoad> load)
-      : worker_(worker), load_(std::move(load)) {}
-
-  [[nodiscard]] HostInstant ReadyAt(const Clock::Reading& /*at*/) const override {
-    return is_over() ? HostInstant{} : kHostInstantMax;
-  }
-  [[nodiscard]] bool is_over() const { return load_->is_over.load(std::memory_order_acquire); }
-  [[nodiscard]] std::size_t held_bytes() const override {
-    return sizeof(*this) + sizeof(UsersLoad);
-  }
-  [[nodiscard]] bool is_of_primary() const override { return false; }
-  [[nodiscard]] bool has_changed() const override { return false; }
-  [[nodiscard]] bool Serve(RespWriter& reply, Instant /*now*/) override {
-    if (load_->result.ok()) {
-      reply.SimpleString("OK");
-    } else {
-      worker_.Fail(reply, absl::StrCat("ERR ", load_->result.message()));
-    }
-    return load_->result.ok();
-  }
-  void Withdraw(RespWriter& reply, Instant /*now*/) override {
-    worker_.Fail(reply, "UNBLOCKED the users file is still being read");
-  }
-
- private:
-  Worker& worker_;
-  const std::shared_ptr<const UsersLoad> load_;
-};
 
 }  // namespace
 
@@ -186,17 +147,10 @@ void AclList(Call& call) {
 void AclLoad(Call& call) {
   AccessList& access = call.services().access;
   if (!access.has_users_file()) return call.Fail(access.Load());
-  auto load = std::make_shared<UsersLoad>();
   const absl::Status begun =
-      call.services().run_aside([&access, load] { load->result = access.Load(); },
-                                [load, record = call.session.shared_record()] {
-                                  load->is_over.store(true, std::memory_order_release);
-                                  record->Wake();
-                                });
-  if (!begun.ok()) return call.Fail(begun);
-  auto waiter = std::make_unique<UsersLoadWaiter>(call.session.worker(), load);
-  if (!waiter->is_over()) return call.session.Wait(std::move(waiter));
-  call.failed = !waiter->Serve(call.reply, call.now);
+      AnswerFromAside(call, {.aside = [&access] { return access.Load(); },
+                             .unblocked = "UNBLOCKED the users file is still being read"});
+  if (!begun.ok()) call.Fail(begun);
 }
 
 void AclLog(Call& call) {

@@ -13,6 +13,7 @@
 #include "core/commands/policy_handlers.h"
 #include "core/limiter/policy_trim.h"
 #include "server/commands/command_table.h"
+#include "server/handlers/aside_waiter.h"
 #include "server/handlers/trim_waiter.h"
 #include "server/session/call.h"
 #include "server/session/verdict_reader.h"
@@ -166,9 +167,29 @@ class LimitHost {
     shared().limiter.SettleExpired(keys, now());
     return change();
   }
+  // A client that may not wait is answered before the buckets are gone. If much else waits for the
+  // side thread, the scan is done here.
   void ForgetPolicy(PolicyId policy) {
-    shared().limiter.ForgetPolicies({{policy}});
     Charge(kWholeTableWork);
+    const auto forget = [&limiter = shared().limiter, policy] {
+      limiter.ForgetPolicies({{policy}});
+    };
+    const auto aside = [forget] {
+      forget();
+      return absl::OkStatus();
+    };
+    if (may_wait()) {
+      const absl::Status begun = AnswerFromAside(
+          call_, {.aside = aside,
+                  .changes = true,
+                  .unblocked = "UNBLOCKED the policy is deleted, its buckets are being dropped"});
+      if (begun.ok()) return;
+      forget();
+    } else if (!shared().run_aside(forget, [] {}).ok()) {
+      forget();
+    }
+    MarkPoliciesDirty(true);
+    reply().SimpleString("OK");
   }
   void LogTrimmed(std::string_view policy, std::size_t buckets) {
     if (buckets > 0) weir::LogTrimmed(policy, buckets);
@@ -177,9 +198,16 @@ class LimitHost {
     Limiter::PolicyTrim trim(shared().limiter, shared().policies, before->limits, std::move(after));
     call_.session.Wait(std::make_unique<TrimWaiter>(thread(), std::move(trim)));
   }
-  absl::Status ReloadPolicies() {
+  void ReloadPolicies() {
     Charge(kWholeTableWork);
-    return shared().ReloadPolicies();
+    if (!call_.session.may_wait()) return call_.Fail("RELOAD is answered later: not over HTTP");
+    const auto reading = std::make_shared<Services::PolicyReading>();
+    const absl::Status begun = AnswerFromAside(
+        call_, {.aside = [&services = shared(), reading] { return services.Read(*reading); },
+                .then = [&services = shared(), reading] { return services.Use(*reading); },
+                .changes = true,
+                .unblocked = "UNBLOCKED the policies are unchanged"});
+    if (!begun.ok()) call_.Fail(begun);
   }
   // The reply waits for a save even if nothing changed: the present state may be due to another
   // client's change that is not saved yet.

@@ -109,7 +109,7 @@ absl::StatusOr<Target> TargetOf(const Options& options, std::string_view address
 }
 
 // The client's side of TLS on a socket; null if there is no memory for it.
-TlsSession ClientSession(int descriptor) {
+TlsSession TlsSessionOf(int descriptor) {
   const std::unique_ptr<SSL_CTX, TlsDeleter> context(SSL_CTX_new(TLS_client_method()));
   TlsSession session(context ? SSL_new(context.get()) : nullptr);
   if (!session || SSL_set_fd(session.get(), descriptor) != 1) return nullptr;
@@ -131,7 +131,7 @@ class Conversation {
       error = Await([&](auto done) { socket.async_connect(endpoint, done); });
       if (error == asio::error::timed_out) return error;
       if (error) continue;
-      TlsSession session = target.tls ? ClientSession(socket.native_handle()) : nullptr;
+      TlsSession session = target.tls ? TlsSessionOf(socket.native_handle()) : nullptr;
       if (target.tls && !session) return asio::error::no_memory;
       transport_.emplace(std::move(socket), std::move(session));
       return {};

@@ -112,17 +112,35 @@ std::size_t Services::CountBuckets(Instant now) const {
                                  : limiter.size().buckets;
 }
 
-absl::Status Services::ReloadPolicies() {
+absl::Status Services::Read(PolicyReading& reading) {
   if (options.policies.empty()) {
     return absl::FailedPreconditionError("there is no policy file: start with --policies FILE");
   }
-  MutexLock lock(reload_mutex);
+  {
+    MutexLock lock(reload_mutex);
+    reading.number = ++readings_begun;
+  }
   absl::StatusOr<PolicyFile> file = ReadPolicyFile(options.policies);
   if (!file.ok()) return file.status();
   if (file->empty()) {
     return absl::InvalidArgumentError(absl::StrCat(options.policies, ": it has no policy"));
   }
-  return ReplacePolicyFile(*file);
+  reading.file = *std::move(file);
+  return absl::OkStatus();
+}
+
+absl::Status Services::Use(const PolicyReading& reading) {
+  MutexLock lock(reload_mutex);
+  if (reading.number < reading_used) return absl::OkStatus();
+  WEIR_RETURN_IF_ERROR(ReplacePolicyFile(reading.file));
+  reading_used = reading.number;
+  return absl::OkStatus();
+}
+
+absl::Status Services::ReloadPolicies() {
+  PolicyReading reading;
+  WEIR_RETURN_IF_ERROR(Read(reading));
+  return Use(reading);
 }
 
 absl::Status Services::ReplacePolicyFile(const PolicyFile& file) {

@@ -85,9 +85,16 @@ struct Services {
   // count. Cost: about 10 us; with --allow-explicit-time, scans the table.
   [[nodiscard]] std::size_t CountBuckets(Instant now) const;
 
-  // Reads the policy file again. Fails and changes nothing if there is no file, if it has no policy
-  // (it may be half written), or if it has a mistake.
-  absl::Status ReloadPolicies();
+  struct PolicyReading {
+    PolicyFile file;
+    std::uint64_t number = 0;  // in the order of their beginnings
+  };
+  // Read the policy file again, and use what was read, unless a reading that began later is in use.
+  // Fail and change nothing if there is no file, if it has no policy (it may be half written), or
+  // if it has a mistake.
+  absl::Status Read(PolicyReading& reading);
+  absl::Status Use(const PolicyReading& reading);
+  absl::Status ReloadPolicies();  // does both
   // Replaces the file's policies by these, and logs which policies are retired.
   absl::Status ReplacePolicyFile(const PolicyFile& file);
 
@@ -155,6 +162,8 @@ struct Services {
   }
 
   Mutex reload_mutex;  // orders reloads, so that the file read last is in force
+  std::uint64_t readings_begun ABSL_GUARDED_BY(reload_mutex) = 0;
+  std::uint64_t reading_used ABSL_GUARDED_BY(reload_mutex) = 0;
 
   const Options options;  // as they were at the start
   Settings settings;      // the options that may change while the server runs

@@ -278,6 +278,10 @@ TEST_F(LimiterHoldsTest, DeletedPolicyTakesItsHoldsAlong) {
   ASSERT_TRUE(Hold(both, "a", minutes{1})->verdict.allowed);
   EXPECT_EQ(Slots("k", held), 3);
   const PolicyId gone[] = {PolicyId{7}};
+  limiter_->SetFollowing(true);
+  limiter_->ForgetPolicies(gone);
+  EXPECT_EQ(limiter_->open_holds(), 1U) << "a primary says what is gone";
+  limiter_->SetFollowing(false);
   limiter_->ForgetPolicies(gone);
   EXPECT_EQ(limiter_->open_holds(), 0U);
   EXPECT_EQ(Slots("k", held), 5) << "a slot is never lost";

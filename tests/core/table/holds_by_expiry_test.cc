@@ -69,6 +69,7 @@ TEST(HoldsByExpiryLawTest, ItIsASortedListOfWhatIsInIt) {
         std::ranges::for_each(numbers, forget);
       }
       std::vector<Hold*> list;
+      list.reserve(expected.size());
       for (const auto& [place, hold] : expected) list.push_back(hold);
       RC_ASSERT(ListOf(set) == list);
       RC_ASSERT(set.size() == list.size());

@@ -1,11 +1,16 @@
 // Goal: RL.POLICY in the rest of the server: all threads, the keys, the turns of a session, and a
 // policy file. Method: conversations at one instant, on servers of one worker or two. Its answers,
 // on every host, are tested in tests/commands/policy_test.cc.
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,12 +18,14 @@
 #include "core/limiter/policy_trim.h"
 #include "tests/server/exchanges.h"
 #include "tests/support/conversation.h"
+#include "tests/support/http_conversation.h"
 #include "tests/support/policy_changes.h"
 #include "tests/support/temporary_directory.h"
 
 namespace weir {
 namespace {
 
+using testing::HasSubstr;
 using testing::StartsWith;
 
 class CmdPolicyTest : public testing::Test {
@@ -97,7 +104,110 @@ TEST_F(CmdPolicyTest, LongCommandsAreMoreWork) {
   EXPECT_EQ(turns_of(deletions), 2);
 }
 
+// Work that a server's side thread would do, when the test says so.
+class Aside {
+ public:
+  explicit Aside(TestServer& server) {
+    server.services.run_aside = [this](std::function<void()> task, std::function<void()> done) {
+      if (is_full) return absl::UnavailableError("busy");
+      tasks_.emplace_back(std::move(task), std::move(done));
+      return absl::OkStatus();
+    };
+  }
+  // Returns the number of tasks.
+  std::size_t Run() {
+    const auto tasks = std::exchange(tasks_, {});
+    for (const auto& [task, done] : tasks) {
+      task();
+      done();
+    }
+    return tasks.size();
+  }
+
+  bool is_full = false;
+
+ private:
+  std::vector<std::pair<std::function<void()>, std::function<void()>>> tasks_;
+};
+
+TEST_F(CmdPolicyTest, OthersAreServedWhileADeletedPolicyIsForgotten) {
+  Aside aside(client_.server());
+  Conversation other(client_.server());
+  Policy("SET p 10/h");
+  client_.Run("RL.RESERVE k @p HOLD h TTL 1000");
+  EXPECT_EQ(client_.Send("RL.POLICY DEL p\r\nPING\r\n"), "");
+  EXPECT_EQ(other.Show("DBSIZE"), "1") << "still to be dropped";
+  EXPECT_THAT(other.Run("RL.ALLOW k @p"), HasSubstr("unknown policy"));
+  EXPECT_EQ(other.Run("RL.POLICY SET p 10/h"), kOk) << "another one";
+  EXPECT_EQ(other.Run("RL.ALLOW l @p"), Five("1 9 0 360000 0"));
+  other.Run("CLIENT PAUSE 1000 WRITE");
+  EXPECT_EQ(aside.Run(), 1U);
+  client_.WakeUp();
+  EXPECT_EQ(client_.Send(""), "") << "a change waits for the end of a pause";
+  client_.server().clock.Advance(std::chrono::milliseconds{1000});
+  EXPECT_EQ(client_.Send(""), std::string(kOk) + "+PONG\r\n");
+  EXPECT_EQ(other.Show("DBSIZE"), "1") << "that of the other policy";
+  EXPECT_EQ(client_.server().services.limiter.open_holds(), 0U);
+}
+
+TEST_F(CmdPolicyTest, WhoMayNotWaitIsAnsweredBeforeADeletedPolicyIsForgotten) {
+  Aside aside(client_.server());
+  Policy("SET p 10/h");
+  client_.Run("RL.ALLOW k @p");
+  EXPECT_EQ(client_.Send("MULTI\r\nRL.POLICY DEL p\r\nEXISTS k\r\nEXEC\r\n"),
+            "+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n+OK\r\n:0\r\n");
+  EXPECT_EQ(client_.Show("DBSIZE"), "1");
+  EXPECT_EQ(aside.Run(), 1U);
+  EXPECT_EQ(client_.Show("DBSIZE"), "0");
+}
+
+TEST_F(CmdPolicyTest, ADeletedPolicyIsForgottenAlsoIfTheSideThreadIsBusy) {
+  Aside aside(client_.server());
+  aside.is_full = true;
+  for (const char* const commands :
+       {"RL.POLICY DEL p\r\n", "MULTI\r\nRL.POLICY DEL p\r\nEXEC\r\n"}) {
+    Policy("SET p 10/h");
+    client_.Run("RL.ALLOW k @p");
+    EXPECT_THAT(client_.Send(commands), testing::EndsWith(kOk)) << commands;
+    EXPECT_EQ(client_.Show("DBSIZE"), "0") << commands;
+  }
+}
+
 // --- The file -----------------------------------------------------------------------------------
+
+TEST(PolicyFileTest, OthersAreServedWhileItIsRead) {
+  const TemporaryDirectory directory;
+  Options options = DefaultOptions();
+  options.policies = directory.Write("p.toml", "[policies]\na = \"10/s\"\n");
+  HttpTestServer server(options);
+  Aside aside(server);
+  Conversation client(server);
+  Conversation other(server);
+  EXPECT_EQ(client.Send("RL.POLICY RELOAD\r\nPING\r\n"), "");
+  EXPECT_EQ(other.Show("RL.POLICY LIST"), "[]") << "it is not read yet";
+  EXPECT_EQ(aside.Run(), 1U);
+  client.WakeUp();
+  EXPECT_EQ(client.Send(""), std::string(kOk) + "+PONG\r\n");
+  EXPECT_EQ(other.Show("RL.POLICY LIST"), "[\"a\"]");
+
+  EXPECT_EQ(client.Send("RL.POLICY RELOAD\r\n"), "");
+  EXPECT_EQ(aside.Run(), 1U);
+  directory.Write("p.toml", "[policies]\na = \"10/s\"\nlater = \"1/s\"\n");
+  EXPECT_TRUE(server.services.ReloadPolicies().ok()) << "as SIGHUP does";
+  client.WakeUp();
+  EXPECT_EQ(client.Send(""), kOk);
+  EXPECT_EQ(other.Show("RL.POLICY LIST"), "\"a\" \"later\"") << "the file that was read last";
+
+  directory.Write("p.toml", "[policies]\na = \"10/x\"\n");
+  EXPECT_EQ(client.Send("RL.POLICY RELOAD\r\n"), "");
+  EXPECT_EQ(aside.Run(), 1U);
+  client.WakeUp();
+  EXPECT_THAT(client.Send(""), HasSubstr("unknown unit"));
+  aside.is_full = true;
+  EXPECT_EQ(client.Run("RL.POLICY RELOAD"), "-ERR busy\r\n");
+  HttpConversation http(server);
+  EXPECT_THAT(http.Post("/v1/command", R"(["RL.POLICY","RELOAD"])"), HasSubstr("answered later"));
+}
 
 TEST(PolicyFileTest, ReloadReadsItAgain) {
   const TemporaryDirectory directory;

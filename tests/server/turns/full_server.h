@@ -4,9 +4,11 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -29,6 +31,7 @@ inline constexpr int kHolds = 60'000;  // of one key
 inline constexpr int kClients = 10'000;
 inline constexpr int kUsers = 3'000;
 inline constexpr int kPolicies = 5'000;
+inline constexpr int kFilePolicies = 4'000;
 inline constexpr int kOverrides = 10'000;
 inline constexpr int kCountedLimits = 4'096;
 
@@ -68,8 +71,11 @@ inline std::string InTransaction(std::size_t count, const std::string& request) 
   return RequestOf("MULTI") + Repeated(count, request) + RequestOf("EXEC");
 }
 
-inline Options FullOptions() {
+inline Options FullOptions(const TemporaryDirectory& directory) {
   Options options = DefaultOptions();
+  std::string policies = "[policies]\n";
+  for (int i = 0; i < kFilePolicies; ++i) absl::StrAppend(&policies, "f", i, " = \"9/h\"\n");
+  options.policies = directory.Write("policies.toml", policies);
   options.metrics_max_limits = kCountedLimits;
   return options;
 }
@@ -84,7 +90,11 @@ inline LimiterOptions FullLimits() {
 // A server that is full.
 class Full {
  public:
-  Full() : server_(FullOptions(), FullLimits()) {
+  Full() : server_(FullOptions(directory_), FullLimits()) {
+    server_.services.run_aside = [this](std::function<void()> task, std::function<void()> done) {
+      aside_.emplace_back(std::move(task), std::move(done));
+      return absl::OkStatus();
+    };
     AddUsers();
     AddPolicies();
     AddBuckets();
@@ -109,6 +119,20 @@ class Full {
   }
 
   HttpTestServer& server() { return server_; }
+
+  // Sends a request of a client; if the side thread has to work for it, that is none of its turns.
+  std::string Ask(Conversation& client, const std::string& request) {
+    std::string replies = client.Send(request);
+    while (!aside_.empty()) {
+      for (const auto& [task, done] : std::exchange(aside_, {})) {
+        task();
+        done();
+      }
+      client.WakeUp();
+      replies += client.Send("");
+    }
+    return replies;
+  }
 
   // Opens holds of the key, of one limit each. `ttl_ms` of holds that expire is short.
   void AddHolds(std::string_view key, int ttl_ms) {
@@ -160,6 +184,7 @@ class Full {
 
   TemporaryDirectory directory_;
   HttpTestServer server_;
+  std::vector<std::pair<std::function<void()>, std::function<void()>>> aside_;
   std::vector<std::shared_ptr<ClientRecord>> records_;
   std::vector<std::unique_ptr<Conversation>> listeners_;
 };
