@@ -12,6 +12,7 @@ import json
 import multiprocessing
 import os
 import tempfile
+import threading
 import time
 from typing import Callable, NamedTuple
 
@@ -48,6 +49,7 @@ class Row(NamedTuple):
     set_up: Callable  # of a Bench
     ask: Callable  # of a Bench; once for each try
     of_operators: bool = False
+    options: tuple = ()  # of the server; {directory} is a directory of its own
 
 
 def pipelined(client, requests):
@@ -95,6 +97,22 @@ def expire(bench):
 def look_in_transaction(bench):
     looks = [("RL.PEEK", "held", f"{2 * HOLDS},held")] * 200
     bench.client.ask_all([("MULTI",), *looks, ("EXEC",)])
+
+
+def save(bench):
+    """Saves, and looks at the key of the holds meanwhile, since a save has the lock of that key."""
+    is_saved = threading.Event()
+
+    def look():
+        with Client(bench.server.port) as client:
+            while not is_saved.is_set():
+                client.ask("RL.PEEK", "held", f"{2 * HOLDS},held")
+
+    looks = threading.Thread(target=look)
+    looks.start()
+    bench.client.ask("SAVE")
+    is_saved.set()
+    looks.join()
 
 
 def subscribe_to_the_worst(bench):
@@ -145,6 +163,8 @@ ROWS = [
     Row(f"RL.PEEK of a key with {HOLDS:,} holds that have expired", expire,
         lambda bench: bench.client.ask("RL.PEEK", "expired", "1M/s")),
     Row("DEL of that key", hold("held", HOLDS), lambda bench: bench.client.ask("DEL", "held")),
+    Row(f"a save of {HOLDS:,} changed holds of a key, and looks at it", hold("held", HOLDS), save,
+        options=("--data-dir", "{directory}/data", "--snapshot-interval", "1h")),
     Row(f"PUBLISH with {PATTERNS} patterns", subscribe_to_the_worst, publish),
     Row(f"/v1/batch of {BATCH:,} x {LIMITS}", nothing, batch),
     Row("RL.INSPECT HOLDS", hold("held", HOLDS),
@@ -169,7 +189,7 @@ def write_users(path):
 
 
 @contextlib.contextmanager
-def running(path):
+def running(path, more_options=()):
     """A server of its own for each row, so that none pays for the state of another."""
     http_port, admin_port = subject.free_port(), subject.free_port()
     with tempfile.TemporaryDirectory() as directory:
@@ -177,6 +197,7 @@ def running(path):
         write_users(users)
         options = ["--http-port", str(http_port), "--admin-port", str(admin_port)]
         options += ["--users-file", users, "--metrics-max-limits", "4096"]
+        options += [option.format(directory=directory) for option in more_options]
         with subject.Subject(subject.weir(*options, server=path)) as server:
             with Client(server.port) as client, contextlib.ExitStack() as others:
                 yield Bench(server, client, http_port, admin_port, others)
@@ -209,7 +230,7 @@ def longest_wait(port, ask):
 
 def measure_row(path, row):
     """The longest wait of each try; the first try may consume the set-up."""
-    with running(path) as bench:
+    with running(path, row.options) as bench:
         row.set_up(bench)
         return [longest_wait(bench.server.port, lambda: row.ask(bench)) for _ in range(TRIES)]
 
