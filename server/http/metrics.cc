@@ -330,10 +330,9 @@ constexpr Metric kMetrics[] = {
     Single("weir_rejected_connections_total", kCounter,
            "Connections that were closed because too many were open.",
            [](Scrape& scrape) { return scrape.Count("rejected_connections"); }),
-    Single(
-        "weir_waiters", kGauge,
-        "Clients that wait for an answer: in RL.WAIT, WAIT, ACL LOAD or RL.POLICY SET with TRIM.",
-        [](Scrape& scrape) { return scrape.services.waiters.load(); }),
+    Single("weir_waiters", kGauge,
+           "Clients that wait for an answer: in RL.WAIT, WAIT, ACL LOAD, RL.POLICY DEL and others.",
+           [](Scrape& scrape) { return scrape.services.waiters.load(); }),
     Single("weir_clients_memory_bytes", kGauge,
            "Memory of unfinished requests and of replies that wait.",
            [](Scrape& scrape) { return scrape.services.client_memory.held_bytes(); }),
