@@ -195,6 +195,8 @@ void Role::FollowHeir(std::uint64_t head) {
   // Sentinel disconnects the clients of a server that it demotes, too.
   if (by_ == By::kReplica) Do(CloseClients{});
   SaveSoon();
+  referral_.reset();
+  says_told_ = false;
   RestFrom(kLinkRestAfterYield);
   LinkSoon();
 }

@@ -38,7 +38,9 @@ std::string ReplicationControl::Record(bool is_last) {
   const Lineage present = Present();
   const bool is_same = present.id == begun_.id && present.term == begun_.term;
   if (!is_last && is_same && written_.id == begun_.id) return {};
-  Lineage record = is_same ? begun_ : present;
+  // The role as it is now: a YIELD may have left since the save began.
+  Lineage record = present;
+  if (is_same) record.offset = begun_.offset;
   if (!is_last || !is_same) record.ForgetId();
   if (record == Lineage{}) return {};
   written_ = record;

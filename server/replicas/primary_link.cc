@@ -233,6 +233,12 @@ std::string PrimaryLink::Begin(const SyncAnswer& answer) {
                         sink_.applied());
   }
   followed_.Show(answer.replid);
+  {
+    // What was saved before is no state of this history.
+    MutexLock lock(mutex_);
+    saving_.reset();
+    saved_.reset();
+  }
   spdlog::info("following {}:{} from offset {}{}", EscapedForLog(open_.primary.host),
                open_.primary.port, sink_.applied(),
                answer.resume ? "" : ", with a copy of its whole state");

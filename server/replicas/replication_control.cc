@@ -37,17 +37,20 @@ ReplicationControl::ReplicationControl(const Parts& parts, std::string_view reco
   if (loaded_.record) {
     Lineage& history = *loaded_.record;
     history.lacks = history.lacks || parts.may_lack;
+    {
+      const MutexLock lock(mutex_);
+      written_ = history;
+      saved_term_ = history.term;
+      ended_head_ = history.offset;
+    }
     // A link starts over, and so brings what was lost.
     if (parts.has_losses) history.ForgetId();
     if (history.was_told && !parts.is_backup) primary = history.primary;
-    const MutexLock lock(mutex_);
-    written_ = history;
-    saved_term_ = history.term;
-    ended_head_ = history.offset;
   }
   if (services_.options.allow_explicit_time && !primary.host.empty()) {
     spdlog::warn("with --allow-explicit-time this server follows no primary");
     primary = {};
+    if (loaded_.record) loaded_.record->was_told = false;
   }
   ShowUntilLoaded(primary);
   services_.settings.OnChange([this](const Options&) { OnNewSettings(); });
@@ -58,7 +61,7 @@ ReplicationControl::ReplicationControl(const Parts& parts, std::string_view reco
 void ReplicationControl::ShowUntilLoaded(const HostAndPort& primary) {
   const bool is_replica = !primary.host.empty();
   const Lineage record = loaded_.record.value_or(Lineage{});
-  const bool is_deposed = record.is_deposed && !loaded_.is_backup && record.was_told;
+  const bool is_deposed = record.is_deposed && !loaded_.is_backup;
   set_is_complete(!is_replica || !record.id.empty());
   set_role(is_replica     ? ServerRole::kReplica
            : is_deposed   ? ServerRole::kDeposed

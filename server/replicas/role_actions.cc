@@ -6,7 +6,6 @@
 #include <asio/post.hpp>
 #include <spdlog/spdlog.h>
 
-#include "core/base/check.h"
 #include "server/os/log.h"
 #include "server/replicas/replication_control.h"
 
@@ -129,11 +128,15 @@ void ReplicationControl::Do(const EndHistory& action) {
   const RoleView& view = *role_machine_.view();
   // First, so that no hold is settled after the last take.
   if (view.record.is_replica) services_.limiter.SetFollowing(true);
+  // A command has followed at once on the one that began the last end, which takes no time.
+  if (is_ending_) {
+    static_cast<void>(CollectHistory());
+    events_.emplace_back(HistoryEnded{.head = head()});
+  }
   if (!HasReplicator()) {
     events_.emplace_back(HistoryEnded{.head = head()});
     return;
   }
-  WEIR_CHECK(!is_ending_);
   is_ending_ = true;
   const MutexLock lock(mutex_);
   replicator_->BeginEnd({.time = action.time,
