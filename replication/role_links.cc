@@ -126,6 +126,7 @@ void Role::Handle(const LinkUp& event) {
   if (!IsPresent(event.link)) return;
   WEIR_CHECK(state_ == RoleState::kFollowing || state_ == RoleState::kAsking);
   is_up_ = true;
+  ResumeClients();
   joined_ = {};
   named_since_.reset();
   is_exact_ = event.is_exact;

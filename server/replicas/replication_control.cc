@@ -198,7 +198,8 @@ void ReplicationControl::BecomePrimaryForSentinel() { Post(PromoteAsked{}); }
 std::string ReplicationControl::Failover(const FailoverRequest& request) {
   ReplicaList replicas = Replicas();
   const MutexLock lock(mutex_);
-  const bool is_busy = view_->is_switching || view_->state == RoleState::kYielding;
+  const bool waits = view_->is_switching && !abort_is_asked_;
+  const bool is_busy = waits || view_->state == RoleState::kYielding;
   if (failover_is_asked_ || is_busy) return "ERR FAILOVER already in progress.";
   if (view_->state != RoleState::kServing) {
     return "ERR FAILOVER is not valid when server is a replica.";
@@ -214,8 +215,11 @@ std::string ReplicationControl::Failover(const FailoverRequest& request) {
 
 std::string ReplicationControl::AbortFailover() {
   const MutexLock lock(mutex_);
-  if (!failover_is_asked_ && !view_->is_switching) return "ERR No failover in progress.";
-  Post(FailoverAbortAsked{});
+  const bool waits = view_->is_switching && !abort_is_asked_;
+  if (!failover_is_asked_ && !waits) return "ERR No failover in progress.";
+  failover_is_asked_ = false;
+  abort_is_asked_ = true;
+  Post(FailoverAbortAsked{.ticket = kAbort});
   return {};
 }
 
@@ -249,7 +253,8 @@ ReplicationStatus ReplicationControl::status() const {
   // With the option as it is now: the view follows a change of it.
   status.distrusted = record.lacks && services_.settings.Get(&Options::ack_replicas) > 0;
   status.sentinel_epoch = record.sentinel_floor;
-  if (view.is_switching || failover_is_asked_) status.failover = FailoverState::kWaiting;
+  const bool waits = view.is_switching && !abort_is_asked_;
+  if (waits || failover_is_asked_) status.failover = FailoverState::kWaiting;
   if (view.state == RoleState::kYielding) status.failover = FailoverState::kYielding;
   if (!record.id.empty()) status.replid = record.id;
   if (!record.previous.empty()) {

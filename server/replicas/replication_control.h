@@ -106,6 +106,7 @@ class ReplicationControl final : public Replication,
   void Adopt(Transport transport, SyncHandOver sync);
 
  private:
+  static constexpr RoleTicket kAbort{1};  // of FAILOVER ABORT; 0: of FAILOVER
   struct AskedSync {
     SyncRequest request;
     SyncAnswered answered;
@@ -216,6 +217,7 @@ class ReplicationControl final : public Replication,
   std::shared_ptr<const RoleView> view_ ABSL_GUARDED_BY(mutex_);
   HostAndPort first_primary_ ABSL_GUARDED_BY(mutex_);       // until the state is loaded
   bool failover_is_asked_ ABSL_GUARDED_BY(mutex_) = false;  // the machine does not know it yet
+  bool abort_is_asked_ ABSL_GUARDED_BY(mutex_) = false;     // nor this
   HostInstant failover_asked_at_ ABSL_GUARDED_BY(mutex_){};
   // Changed by the control thread only:
   std::shared_ptr<Replicator> replicator_ ABSL_GUARDED_BY(mutex_);

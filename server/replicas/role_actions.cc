@@ -86,7 +86,7 @@ void ReplicationControl::Do(const CloseClients&) {
 void ReplicationControl::Do(const AnswerFailover& action) {
   if (!action.error.empty()) spdlog::warn("FAILOVER came too late: {}", action.error);
   const MutexLock lock(mutex_);
-  failover_is_asked_ = false;
+  (action.ticket == kAbort ? abort_is_asked_ : failover_is_asked_) = false;
 }
 
 void ReplicationControl::Do(const Remark& action) {

@@ -25,8 +25,7 @@ TEST(RoleSwitchTest, AYieldLeavesAfterItsRecordIsOnDisk) {
   EXPECT_EQ(role.record().yielded_in, 1U);
   EXPECT_EQ(role.record().primary, kOther);
   EXPECT_EQ(role.SaveAll(), "let-yield");
-  EXPECT_EQ(role.On(HistoryEnded{.head = 110, .has_yielded = true}),
-            "resume save open-link:1>other");
+  EXPECT_EQ(role.On(HistoryEnded{.head = 110, .has_yielded = true}), "save open-link:1>other");
   EXPECT_EQ(role.state(), RoleState::kFollowing);
   // Until its YIELD counts no more, it takes no role.
   role.On(NoOneAsked{});
