@@ -79,6 +79,57 @@ TEST(RoleSwitchTest, ACommandWhileItYieldsIsCarriedOutAtItsEnd) {
   EXPECT_EQ(role.record().yielded_in, 0U);
 }
 
+TEST(RoleSwitchTest, AHelloWhileItYieldsIsHeededAtItsEnd) {
+  for (const bool has_yielded : {true, false}) {
+    RoleScript role = PrimaryScript();
+    role.On(HelloHeard{.epoch = 4, .names_us = true});
+    role.On(FailoverAsked{.replicas = TwoReplicas()});
+    role.On(ReplicasSeen{TwoReplicas()});
+    role.On(HelloHeard{.epoch = 5, .primary = kThird});
+    EXPECT_EQ(role.state(), RoleState::kYielding);
+    role.On(HistoryEnded{.head = 110, .has_yielded = has_yielded});
+    EXPECT_EQ(role.state(), RoleState::kFollowing);
+    EXPECT_EQ(role.record().primary, kThird);
+  }
+}
+
+// The refusal of PING after a switch ends no other state, and no other deadline ends it.
+TEST(RoleSwitchTest, ARefusalOfPingHasADeadlineOfItsOwn) {
+  RoleScript role({.is_watched = true});
+  role.On(StateLoaded{.record = RecordOfPrimary()});
+  role.On(NoOneAsked{});
+  role.On(SyncOf("r", 0, ""));
+  role.SaveAll();
+  role.On(FailoverAsked{.replicas = TwoReplicas()});
+  role.On(ReplicasSeen{TwoReplicas()});
+  role.SaveAll();
+  role.On(HistoryEnded{.head = 110, .has_yielded = true});
+  EXPECT_EQ(role.view().ping_refusal, PingRefusal::kHandedOver);
+  role.JoinLink(5, kIdB);
+  role.Pass(seconds{30});
+  EXPECT_EQ(role.view().ping_refusal, PingRefusal::kHandedOver);
+  RoleScript late = role;
+  EXPECT_EQ(role.On(PromoteAsked{}), "ask");
+  EXPECT_EQ(role.wakes_at(), role.now() + seconds{1});
+  role.Pass(seconds{1});
+  EXPECT_EQ(role.state(), RoleState::kWaiting);
+  EXPECT_EQ(role.view().ping_refusal, PingRefusal::kHandedOver);
+  role.EndLink();
+  EXPECT_EQ(role.state(), RoleState::kSaving);
+  EXPECT_EQ(role.wakes_at(), role.now() + seconds{1});
+  role.Pass(seconds{1});
+  EXPECT_EQ(role.state(), RoleState::kServing);
+
+  late.Pass(seconds{29});
+  EXPECT_EQ(late.On(PromoteAsked{}), "ask");
+  late.Pass(seconds{1} - Nanos{1});
+  EXPECT_EQ(late.view().ping_refusal, PingRefusal::kHandedOver);
+  late.On(RefuseCame{late.link()});
+  late.Pass(Nanos{1});
+  EXPECT_EQ(late.view().ping_refusal, PingRefusal::kNone);
+  EXPECT_EQ(late.state(), RoleState::kFollowing);
+}
+
 // T7.
 TEST(RoleSwitchTest, ATakeoverIsAnsweredByAYieldOrARefusal) {
   const auto asked = [](Nanos age, const ReplicaList& replicas) {
