@@ -29,6 +29,7 @@ struct SimMessage {
     kOk,
     kFrame,
     kPart,
+    kSkip,  // partitions are sent again, and what came between is not
     kSynced,
     kHeartbeat,
     kRefuse,
@@ -47,6 +48,8 @@ struct SimMessage {
   std::optional<std::pair<double, double>> mark{};
   bool flag = false;     // kAck: synced; kSync: told
   bool can_save = true;  // kAck
+  int syncs = 0;         // kAck: the number of kSynced on this link
+  bool is_whole = true;  // kSync
   std::size_t server = 0;
   std::uint64_t life = 0;
 };
@@ -69,6 +72,7 @@ class SimLink : public std::enable_shared_from_this<SimLink> {
   LinkNumber number{};
   bool was_referred = false;
   std::optional<SimMessage> accepted;  // waits for Join
+  int syncs_come = 0;
   // Of the primary's side.
   std::uint64_t cursor = 0;
   std::uint64_t acked = 0;
@@ -77,6 +81,7 @@ class SimLink : public std::enable_shared_from_this<SimLink> {
   bool is_synced = false;
   bool can_save = true;
   bool is_fed = false;
+  int syncs_sent = 0;
   std::vector<int> parts;
   std::array<double, 2> heard{};  // by the own clocks
   double accepted_at = 0;         // by the primary's clock

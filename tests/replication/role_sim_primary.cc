@@ -23,7 +23,7 @@ bool RoleServer::Admits() const {
   const auto there = static_cast<std::size_t>(std::ranges::count_if(
       replicas, [&](const auto& to) { return to->is_synced && to->echo + kSimLeaseMs > time; }));
   if (profile.lease_replicas > there && !lease_is_off) return false;
-  return there >= profile.ack_replicas;
+  return there >= ack_replicas;
 }
 
 void RoleServer::Request() {
@@ -36,11 +36,24 @@ void RoleServer::Request() {
   mark_ = {world_.now, LineageTime()};
   CheckAdmission();
   const std::uint64_t save = world_.profile.is_always ? SaveSoon() : 0;
-  parked_.push_back({.admission = admission, .offset = offset, .save = save, .since = world_.now});
+  parked_.push_back({.admission = admission,
+                     .offset = offset,
+                     .save = save,
+                     .since = world_.now,
+                     .must_stay = MustStay()});
   Settle();
   world_.At(world_.Pick({1.0, 2.0, 10.0}), [this, of_life = life] {
     if (of_life == life && alive) FeedAll();
   });
+}
+
+// Whether no server was told to need fewer acknowledgements.
+bool RoleServer::MustStay() const {
+  const RoleProfile& profile = world_.profile;
+  if (profile.kind == RoleProfile::Kind::kQuick) return true;
+  return profile.ack_replicas > 0 && !world_.is_excused &&
+         std::ranges::none_of(
+             all_, [&](const auto& server) { return server->ack_replicas < profile.ack_replicas; });
 }
 
 void RoleServer::Settle() {
@@ -51,13 +64,11 @@ void RoleServer::Settle() {
         replicas, [&](const auto& to) { return to->is_synced && to->acked >= reply.offset; }));
     const bool waits_for_disk =
         profile.is_always && HasDisk() && (saves_done_ < reply.save || !can_save_);
-    if (acks < profile.ack_replicas || waits_for_disk) {
+    if (acks < ack_replicas || waits_for_disk) {
       if (world_.now - reply.since < 400) rest.push_back(reply);
       continue;
     }
-    const bool must_stay = (profile.ack_replicas > 0 && !world_.is_excused) ||
-                           profile.kind == RoleProfile::Kind::kQuick;
-    if (must_stay) {
+    if (reply.must_stay && MustStay()) {
       if (admitting && (world_.kept & ~data).any()) {
         world_.Fail("R5, R14: forgot an answered admission");
       }
@@ -84,7 +95,8 @@ void RoleServer::CheckAdmission() {
   if (is_over && (has_lease || profile.kind == RoleProfile::Kind::kAlone)) {
     world_.Fail("R6: two servers admit in turns");
   }
-  world_.old_reigns.insert(world_.last_reign);
+  // One that was told to need no replica may go on beside a newer one.
+  if (!lease_is_off || *admitting > world_.last_reign) world_.old_reigns.insert(world_.last_reign);
   world_.last_reign = *admitting;
 }
 
@@ -125,8 +137,13 @@ void RoleServer::CheckTime() {
   }
   if (passed < 0) world_.Fail("R13: the time went back");
   if (passed < gone * .998 - 8000 - (high - low)) world_.Fail("R13: the time has lost too much");
-  const double won = world_.jumped_at >= mark_->first ? high - low : 0;
-  if (passed > gone * 1.002 + 500 + won) world_.Fail("R13: the time has won too much");
+  const bool has_jumped = world_.jumped_at >= mark_->first;
+  const double won = has_jumped ? high - low : 0;
+  // A restart to the wall's time wins back what a replica's time had lost before.
+  const bool is_wall = has_jumped && LineageTime() <= world_.now + high + 500;
+  if (passed > gone * 1.002 + 500 + won && !is_wall) {
+    world_.Fail("R13: the time has won too much");
+  }
 }
 
 void RoleServer::SendFrames(SimLink& to) {
@@ -145,6 +162,7 @@ void RoleServer::Feed(SimLink& to) {
   if (to.is_fed) return;
   to.is_fed = true;
   if (to.parts.empty()) {
+    ++to.syncs_sent;
     to.Send(1, {.what = What::kSynced, .time = LineageTime(), .mark = mark_});
     return;
   }
@@ -181,6 +199,18 @@ void RoleServer::FeedAll() {
   StepYield();
 }
 
+void RoleServer::Skip() {
+  for (const auto& replica : replicas) {
+    if (!replica->is_joined || !replica->is_fed || !replica->parts.empty()) continue;
+    replica->cursor = offset;
+    replica->is_synced = false;
+    replica->is_fed = false;
+    replica->parts = {0, 1};
+    replica->Send(1, {.what = What::kSkip, .offset = offset, .time = LineageTime()});
+    Feed(*replica);
+  }
+}
+
 void RoleServer::DropReplicas() {
   for (const auto& replica : replicas) replica->Close(1);
   replicas.clear();
@@ -194,7 +224,7 @@ void RoleServer::OnEndHistory(const EndHistory& ending) {
   FeedAll();
   if (ending.heir.empty()) {
     DropReplicas();
-    world_.At(world_.Pick({0.0, 1.0, 20.0}), [this, of_life = life] {
+    world_.At(world_.Pick({0.0, 1.0, 20.0, 100.0}), [this, of_life = life] {
       if (of_life == life) Post(HistoryEnded{.head = offset});
     });
     return;
@@ -202,8 +232,10 @@ void RoleServer::OnEndHistory(const EndHistory& ending) {
   const auto heir =
       std::ranges::find(replicas, ending.heir, [](const auto& to) { return to->end(0).run_id(); });
   yielding_ = Yielding{.heir = heir == replicas.end() ? nullptr : *heir, .since = world_.now};
+  if (yielding_->heir) heir_ = yielding_->heir->end(0).index;
   may_yield_ = world_.Has(RoleBug::kYieldUnsaved);
-  if (yielding_->heir && !yielding_->heir->can_save) {
+  const bool is_forced = std::exchange(is_forced_, false);
+  if (yielding_->heir && !yielding_->heir->can_save && !is_forced) {
     world_.Fail("R18: a switch to a server that had said that it cannot save");
   }
   StepYield();
@@ -214,9 +246,9 @@ void RoleServer::StepYield() {
   const double late = world_.now - yielding_->since;
   const std::shared_ptr<SimLink> heir = yielding_->heir;
   const bool is_there = heir && heir->is_open(1);
-  if (is_there && !yielding_->has_left && heir->cursor == offset && may_yield_ &&
+  const bool is_level = is_there && heir->is_fed && heir->parts.empty() && heir->cursor == offset;
+  if (is_level && !yielding_->has_left && may_yield_ &&
       ((heir->acked >= offset && parked_.empty()) || late > kYieldMs / 2)) {
-    heir_ = heir->end(0).index;
     yielding_->has_left = true;
     heir->Send(1, {.what = What::kYield,
                    .term = view_->record.term,
@@ -254,10 +286,12 @@ void RoleServer::OnBeginHistory(const BeginHistory& begin) {
 void RoleServer::FromReplica(SimLink& from, const SimMessage& message) {
   const std::shared_ptr<SimLink> shared = from.shared_from_this();
   from.heard[1] = Own();
+  bool was_synced = false;
   switch (message.what) {
     case What::kSync: {
       const RoleTicket ticket{++tickets_};
       asked_[ticket] = {shared, message};
+      const bool was_deposed = state() == RoleState::kDeposed;
       Post(SyncAsked{
           .ticket = ticket,
           .run_id = from.end(0).run_id(),
@@ -270,26 +304,33 @@ void RoleServer::FromReplica(SimLink& from, const SimMessage& message) {
           .was_told = message.flag,
           .head = offset,
           .has_buckets = data.any()});
+      if (!message.is_whole && !was_deposed && state() == RoleState::kDeposed) {
+        world_.Fail("R15: a server without a whole state has deposed a primary");
+      }
       return;
     }
     case What::kAck:
       if (std::ranges::count(replicas, shared) == 0) return;
       from.acked = std::max(from.acked, message.offset);
-      from.is_synced = message.flag;
+      was_synced = std::exchange(from.is_synced,
+                                 message.flag && from.is_fed && message.syncs == from.syncs_sent);
       from.can_save = message.can_save;
       if (from.is_synced) {
         const double echo = world_.Has(RoleBug::kLeaseFromReceipt) ? LineageTime() : message.time;
         from.echo = std::max(from.echo, echo);
-        Post(ReplicaInSync{});
+        if (!was_synced) PostLate(ReplicaInSync{});
       }
       Settle();
       StepYield();
       return;
     case What::kTakeover: {
       const double age = world_.Has(RoleBug::kOldYield) ? 0 : LineageTime() - message.time;
-      Post(TakeoverAsked{.run_id = from.end(0).run_id(),
-                         .age = NanosOf(age),
-                         .replicas = {.all = Views(), .head = offset}});
+      // Of another thread: the role may be another one meanwhile.
+      world_.At(world_.Pick({0.0, 0.0, 1.0, 300.0}),
+                [this, of_life = life, age, run_id = from.end(0).run_id()] {
+                  if (of_life != life) return;
+                  Post(TakeoverAsked{.run_id = run_id, .age = NanosOf(age), .replicas = List()});
+                });
       return;
     }
     default:

@@ -34,16 +34,22 @@ void RoleServer::Connect(const OpenLink& open, std::uint64_t of_life) {
   link->heard = {Own(), to.Own()};
   link->accepted_at = to.Own();
   const struct Lineage& record = view_->record;
-  const bool has_history = !record.id.empty() && is_exact_;
+  const bool is_state = is_exact_ || world_.Has(RoleBug::kPartialHistory);
+  const bool has_history = !record.id.empty() && is_state;
+  const bool claims = open.claims || world_.Has(RoleBug::kClaimWithoutState);
   link->Send(0, {.what = What::kSync,
-                 .term = open.claims ? record.term : 0,
+                 .term = claims ? record.term : 0,
                  .id = has_history ? record.id : "",
                  .offset = has_history ? offset : 0,
-                 .flag = record.joins_any});
+                 .flag = record.joins_any,
+                 .is_whole = view_->is_complete && is_exact_});
 }
 
 // The connection is gone, or was never there.
 void RoleServer::EndOfLink(LinkNumber number) {
+  if (link && state() == RoleState::kAsking && world_.Has(RoleBug::kAskerReconnects)) {
+    ConnectAgain(link->end(1).index);
+  }
   link.reset();
   const bool lies = world_.Has(RoleBug::kPartialHistory);
   Post(LinkLost{number});
@@ -54,6 +60,16 @@ void RoleServer::EndOfLink(LinkNumber number) {
       .promised_until = world_.Has(RoleBug::kNoLeaseWait) ? HostInstant{} : HostOf(promise_)});
 }
 
+// A link that the machine has not asked for. It hears no answer.
+void RoleServer::ConnectAgain(std::size_t to) {
+  world_.At(100, [this, of_life = life, to] {
+    if (of_life != life || !alive || state() != RoleState::kAsking) return;
+    const auto again = std::make_shared<SimLink>(world_, *this, *all_.at(to));
+    again->accepted_at = all_.at(to)->Own();
+    again->Send(0, {.what = What::kSync, .id = view_->record.id, .offset = offset});
+  });
+}
+
 void RoleServer::OnClose() {
   if (!link) {
     closed_.insert(view_link_);
@@ -62,9 +78,31 @@ void RoleServer::OnClose() {
   const LinkNumber number = link->number;
   link->Close(0);
   link.reset();
-  world_.At(world_.Pick({0.0, 1.0}), [this, of_life = life, number] {
+  if (world_.Chance(.1)) events_.push_back(LateEvent(number));
+  world_.At(world_.Pick({0.0, 0.0, 1.0, 1.0, 20.0, 200.0}), [this, of_life = life, number] {
     if (of_life == life) EndOfLink(number);
   });
+}
+
+// What the thread of a link has posted before it heard of the end.
+RoleEvent RoleServer::LateEvent(LinkNumber number) {
+  switch (world_.Below(6)) {
+    case 0:
+      return LinkUp{.link = number, .is_exact = true};
+    case 1:
+      return LinkSynced{number};
+    case 2:
+      return LinkLacks{number};
+    case 3:
+      return YieldCame{.link = number, .term = view_->record.term, .offset = 1, .is_exact = true};
+    case 4:
+      return RefuseCame{number};
+    default:
+      return SyncAnswered{.link = number,
+                          .what = SyncAnswered::What::kAccepted,
+                          .term = view_->record.term + 1,
+                          .id = std::string(kHistoryIdBytes, 'e')};
+  }
 }
 
 void RoleServer::CutLink() {
@@ -159,7 +197,13 @@ void RoleServer::FromPrimary(SimLink& from, const SimMessage& message) {
     for (std::size_t i = 0; i < data.size(); ++i) {
       if (IsOfPart(i, message.part)) data[i] = message.data[i];
     }
+  } else if (message.what == What::kSkip) {
+    is_exact_ = false;
+    offset = message.offset;
+    const bool is_copy = world_.Chance(.3);
+    Post(is_copy ? RoleEvent(LinkUp{.link = number}) : RoleEvent(LinkLacks{number}));
   } else if (message.what == What::kSynced) {
+    ++from.syncs_come;
     is_exact_ = true;
     mark_ = message.mark;
     Post(LinkSynced{number});
@@ -174,8 +218,7 @@ void RoleServer::Ack() {
   if (!link || !link->is_joined) return;
   if (state() != RoleState::kFollowing && state() != RoleState::kAsking) return;
   std::uint64_t confirmed = offset;
-  if (profile.is_always && HasDisk() && profile.ack_replicas > 0 &&
-      !world_.Has(RoleBug::kAckMemory)) {
+  if (profile.is_always && HasDisk() && ack_replicas > 0 && !world_.Has(RoleBug::kAckMemory)) {
     confirmed = saved_offset_.first == view_->record.id ? saved_offset_.second : 0;
   }
   // Before the bytes leave.
@@ -184,7 +227,8 @@ void RoleServer::Ack() {
                  .offset = confirmed,
                  .time = frame_time_,
                  .flag = view_->is_synced,
-                 .can_save = can_save_});
+                 .can_save = can_save_,
+                 .syncs = link->syncs_come});
 }
 
 }  // namespace weir

@@ -83,9 +83,17 @@ void SimSentinel::SayHello(std::size_t to, std::uint64_t life, std::uint64_t epo
     return;
   }
   const bool was_admitting = server.admitting.has_value();
-  server.Post(HelloHeard{.epoch = epoch, .names_us = master == to, .primary = SimAddress(master)});
-  if (was_admitting && !server.admitting && server.failover_epoch > 0 &&
-      server.failover_epoch >= epoch) {
+  const std::uint64_t floor = server.view().record.sentinel_floor.value_or(0);
+  if (world_.Has(RoleBug::kFloorGe) && was_admitting && master != to && epoch >= floor) {
+    server.Post(FollowAsked{SimAddress(master)});
+  } else {
+    server.Post(
+        HelloHeard{.epoch = epoch, .names_us = master == to, .primary = SimAddress(master)});
+  }
+  // The hellos of the failover come in the time that the watch gives them.
+  const bool is_old =
+      epoch <= server.failover_epoch && (epoch <= floor || world_.now - server.failover_at < 5000);
+  if (was_admitting && !server.admitting && server.failover_epoch > 0 && is_old) {
     world_.Fail("R12: a hello of an old epoch has deposed the new primary");
   }
 }
@@ -126,6 +134,12 @@ void SimSentinel::BeginFailover(bool is_forced) {
   if (votes >= kQuorum || is_forced) {
     failover_ = Failover{.epoch = current_, .chosen = std::nullopt, .since = world_.now};
   }
+}
+
+void SimSentinel::Reset(std::size_t master) {
+  master_ = master;
+  epoch_ = current_ = voted_ = 0;
+  failover_.reset();
 }
 
 void SimSentinel::StepFailover() {
@@ -196,6 +210,11 @@ void SimSentinel::Deliver(std::size_t to, std::uint64_t life, Order order, std::
   if (order == Order::kFollow) return server.Post(FollowAsked{SimAddress(about)});
   const bool may = server.state() == RoleState::kFollowing && !server.view().has_priority_zero;
   server.failover_epoch = may ? epoch : 0;
+  server.failover_at = world_.now;
+  const bool is_empty = server.state() == RoleState::kFollowing && !server.view().is_complete;
+  if (world_.Has(RoleBug::kEmptyPromotes) && is_empty && !server.view().is_link_up) {
+    return server.Post(NoOneAsked{});
+  }
   server.Post(PromoteAsked{});
 }
 

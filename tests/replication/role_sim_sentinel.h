@@ -20,6 +20,7 @@ class SimSentinel {
 
   // SENTINEL FAILOVER, which needs no votes, or what an odown begins.
   void BeginFailover(bool is_forced);
+  void Reset(std::size_t master);  // set up again: its epochs begin at 0
   [[nodiscard]] bool is_failing_over() const { return failover_.has_value(); }
   [[nodiscard]] std::size_t master() const { return master_; }
 

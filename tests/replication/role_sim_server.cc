@@ -50,135 +50,9 @@ RoleSettings RoleServer::Settings() const {
   if (world_.Has(RoleBug::kGateRefusesAlways)) settings.is_always = false;
   settings.is_watched = profile.kind != RoleProfile::Kind::kAlone;
   settings.sentinel_wait = NanosOf(kGateMs);
-  if (profile.lease_replicas > 0) settings.lease = NanosOf(kSimLeaseMs);
-  if (!world_.Has(RoleBug::kUntrustedPromotes)) settings.ack_replicas = profile.ack_replicas;
+  if (profile.lease_replicas > 0 && !lease_is_off) settings.lease = NanosOf(kSimLeaseMs);
+  if (!world_.Has(RoleBug::kUntrustedPromotes)) settings.ack_replicas = ack_replicas;
   return settings;
-}
-
-void RoleServer::Start() {
-  ++life;
-  alive = true;
-  frozen = false;
-  const SimImage image = disk.value_or(SimImage{.is_clean = true});
-  const double wall = world_.now + skew;
-  BeginLife(image, wall);
-  RoleSettings settings = Settings();
-  role_.emplace(settings,
-                absl::StrCat(absl::Hex(life, absl::kZeroPad16), absl::Hex(index, absl::kZeroPad16),
-                             absl::Hex(ids_++ % 256, absl::kZeroPad8)));
-  view_ = role_->view();
-  is_exact_ = true;
-  StateLoaded loaded = {.is_clean = image.is_clean,
-                        .is_backup = image.is_backup && !world_.Has(RoleBug::kRestoredRole),
-                        .has_buckets = data.any() || world_.Has(RoleBug::kEmptyGate)};
-  if (disk) loaded.record = image.record;
-  if (world_.Has(RoleBug::kLacksForgotten) && image.is_clean && loaded.record) {
-    loaded.record->lacks = false;
-  }
-  if (disk) disk->is_clean = false;
-  saved_offset_ = {image.record.id, offset};
-  is_exact_ = !disk || !image.record.is_replica || !image.record.id.empty();
-  std::vector<RoleAction> actions;
-  role_->On(loaded, OwnInstant(), actions);
-  const RoleView& loaded_view = *role_->view();
-  lacked_ = loaded_view.record.lacks || was_unclean_;
-  had_state_ = loaded_view.is_complete && (image.record.term > 0 || data.any());
-  if (loaded_view.state == RoleState::kFollowing) {
-    // Until the primary says more, no time passes for what was loaded.
-    if (image.time > 0) shift_ = image.time - Own();
-  } else if (image.is_clean && !image.is_backup) {
-    has_jumped_ = false;
-    if (image.shift != 0) shift_ = std::max(wall + image.shift, image.time) - Own();
-  } else if (!image.is_clean) {
-    world_.jumped_at = world_.now;
-  }
-  if (image.is_backup && index != 0 && loaded_view.state != RoleState::kFollowing) {
-    world_.Fail("R17: a backup brought its role");
-  }
-  for (const RoleAction& action : actions) CarryOut(action);
-  Drain();
-  world_.At(1, [this, of_life = life] { Tick(of_life); });
-}
-
-// Everything of the life before is gone but the disk.
-void RoleServer::BeginLife(const SimImage& image, double wall) {
-  started_at_ = world_.now;
-  base_ = std::max(wall, image.time);
-  shift_ = 0;
-  last_lineage_ = 0;
-  has_frame_ = false;
-  has_jumped_ = true;
-  frames_.Clear();
-  frame_time_ = 0;
-  data = image.data;
-  offset = image.offset;
-  mark_ = image.mark;
-  was_unclean_ = !image.is_clean;
-  is_backup_ = image.is_backup;
-  is_paused_ = false;
-  log_.clear();
-  log_begin_ = offset;
-  replicas.clear();
-  link.reset();
-  parked_.clear();
-  yielding_.reset();
-  asked_.clear();
-  admitting.reset();
-  lease_is_off = false;
-  promise_ = 0;
-  saves_ = saves_done_ = 0;
-  role_save_ = SaveNumber{};
-  saving_.reset();
-  can_save_ = true;
-  failover_epoch = 0;
-  yield_from.reset();
-  heir_ = kRoleServers;
-  closed_.clear();
-  events_.clear();
-  is_draining_ = false;
-  ids_ = 0;
-}
-
-void RoleServer::Crash() {
-  if (!alive) return;
-  alive = false;
-  ++life;
-  admitting.reset();
-  for (const auto& replica : replicas) {
-    if (world_.Chance(.7)) replica->Close(1);
-    replica->Cut();
-  }
-  if (link) {
-    if (world_.Chance(.7)) link->Close(0);
-    link->Cut();
-  }
-  replicas.clear();
-  link.reset();
-}
-
-void RoleServer::Stop() {
-  if (!alive || frozen) return;
-  if (state() == RoleState::kServing) FeedAll();
-  Post(StopAsked{});
-  if (!view_->keeps_record && !is_full && !hangs && HasDisk()) {
-    disk = Image();
-    disk->is_clean = true;
-  }
-  Crash();
-}
-
-SimImage RoleServer::Image() {
-  SimImage image = {.record = view_->record,
-                    .data = data,
-                    .offset = offset,
-                    .time = LineageTime(),
-                    .shift = view_->record.is_replica ? 0 : shift_,
-                    .mark = mark_,
-                    .is_clean = false,
-                    .is_backup = is_backup_};
-  image.record.offset = offset;
-  if (view_->record.is_replica && !is_exact_) image.record.ForgetId();
-  return image;
 }
 
 void RoleServer::Post(RoleEvent event) {
@@ -189,8 +63,20 @@ void RoleServer::Post(RoleEvent event) {
     });
     return;
   }
+  const bool is_command =
+      std::holds_alternative<FollowAsked>(event) || std::holds_alternative<NoOneAsked>(event);
+  was_told_early_ = was_told_early_ || (is_command && state() == RoleState::kLoading);
   events_.push_back(std::move(event));
   Drain();
+}
+
+// Of another thread: the role may be another one meanwhile.
+void RoleServer::PostLate(RoleEvent event) {
+  const double ms = world_.Pick({0.0, 0.0, 0.0, 1.0, 30.0, 300.0});
+  if (ms == 0) return Post(std::move(event));
+  world_.At(ms, [this, of_life = life, event = std::move(event)] {
+    if (of_life == life) Post(event);
+  });
 }
 
 void RoleServer::Drain() {
@@ -199,17 +85,23 @@ void RoleServer::Drain() {
   while (!events_.empty()) {
     const RoleEvent event = std::move(events_.front());
     events_.pop_front();
-    std::vector<RoleAction> actions;
-    ++world_.entered.at(static_cast<std::size_t>(role_->view()->state)).at(event.index());
-    role_->On(event, OwnInstant(), actions);
-    if (role_->needs_id()) {
-      role_->set_next_id(absl::StrCat(absl::Hex(life, absl::kZeroPad16),
-                                      absl::Hex(world_.steps, absl::kZeroPad16),
-                                      absl::Hex(index * 256 + ids_++ % 256, absl::kZeroPad8)));
-    }
-    for (const RoleAction& action : actions) CarryOut(action);
+    for (const RoleAction& action : Tell(event)) CarryOut(action);
   }
   is_draining_ = false;
+}
+
+// What the machine wants done.
+std::vector<RoleAction> RoleServer::Tell(const RoleEvent& event) {
+  const std::shared_ptr<const RoleView> before = role_->view();
+  std::vector<RoleAction> actions;
+  role_->On(event, OwnInstant(), actions);
+  world_.coverage.Note(*before, event, *role_->view(), actions);
+  if (role_->needs_id()) {
+    role_->set_next_id(absl::StrCat(absl::Hex(life, absl::kZeroPad16),
+                                    absl::Hex(world_.steps, absl::kZeroPad16),
+                                    absl::Hex(index * 256 + ids_++ % 256, absl::kZeroPad8)));
+  }
+  return actions;
 }
 
 void RoleServer::CarryOut(const RoleAction& action) {
@@ -248,7 +140,9 @@ void RoleServer::CarryOut(const RoleAction& action) {
         }
       }
     } else if constexpr (std::is_same_v<Action, LookAtReplicas>) {
-      events_.push_back(ReplicasSeen{{.all = Views(), .head = offset}});
+      world_.At(world_.Pick({0.0, 0.0, 1.0}), [this, of_life = life] {
+        if (of_life == life) Post(ReplicasSeen{List()});
+      });
     } else if constexpr (std::is_same_v<Action, SaveRecord>) {
       role_save_ = what.save;
       static_cast<void>(SaveSoon());
@@ -287,7 +181,7 @@ void RoleServer::OnPublish() {
   if (opened_by_time && (lacked_ || !had_state_)) world_.is_excused = true;
   // The page says that a primary which starts again from its own disk may forget.
   const bool starts_alone = world_.profile.kind == RoleProfile::Kind::kAlone && was_unclean_ &&
-                            !world_.profile.is_always && world_.now - started_at_ < 1;
+                            !world_.profile.is_always && world_.now - loaded_at_ < 1;
   if (starts_alone) world_.is_excused = true;
 }
 
@@ -296,6 +190,11 @@ void RoleServer::OnPublish() {
 bool RoleServer::AnswersPing() const {
   return state() != RoleState::kDeposed && view_->ping_refusal == PingRefusal::kNone &&
          (view_->is_complete || !IsReplica(view_->state));
+}
+
+bool RoleServer::HasPriority() const {
+  const bool is_empty = !view_->is_complete && world_.Has(RoleBug::kEmptyPromotes);
+  return !view_->has_priority_zero || is_empty;
 }
 
 bool RoleServer::ShowsSlave() const {
@@ -315,10 +214,34 @@ std::vector<ReplicaView> RoleServer::Views() const {
                      .is_online = replica->is_synced,
                      .is_synced = replica->is_synced,
                      .cannot_save = !replica->can_save && !world_.Has(RoleBug::kSwitchToFullDisk),
-                     .is_there = true,
-                     .offset = replica->acked});
+                     .is_there = replica->heard[1] >= switch_began_,
+                     .offset = replica->acked * kSimAdmissionBytes});
   }
   return views;
+}
+
+ReplicaList RoleServer::List() const {
+  return {.all = Views(), .head = offset * kSimAdmissionBytes};
+}
+
+void RoleServer::AskFailover(FailoverRequest request) {
+  switch_began_ = Own();
+  is_forced_ = request.force;
+  Post(FailoverAsked{.request = std::move(request), .replicas = List()});
+}
+
+// CONFIG SET ack-replicas.
+void RoleServer::SetAcks(std::size_t wanted) {
+  ack_replicas = wanted;
+  // It may be promoted although it lacks what it has acknowledged.
+  if (view_->record.lacks && wanted < world_.profile.ack_replicas) world_.is_excused = true;
+  Post(SettingsChanged{Settings()});
+}
+
+// CONFIG SET min-replicas-to-write, until its role changes.
+void RoleServer::SetLeaseOff(bool is_off) {
+  lease_is_off = is_off;
+  Post(SettingsChanged{Settings()});
 }
 
 // --- Saves ---------------------------------------------------------------------------------------
@@ -332,6 +255,7 @@ std::uint64_t RoleServer::SaveSoon() {
 
 void RoleServer::BeginSave() {
   if (!alive || saving_ || saves_done_ >= saves_ || !HasDisk()) return;
+  if (state() == RoleState::kLoading || view_->keeps_record) return;
   saving_ = Running{.covers = saves_, .save = role_save_, .image = Image(), .id = view_->record.id};
   if (world_.Has(RoleBug::kTermUnsaved)) {
     events_.push_back(RecordSaved{.save = SaveNumber{0}, .term = view_->record.term});
@@ -391,7 +315,12 @@ void RoleServer::Tick(std::uint64_t of_life) {
   }
   if (ticks_ % 50 == 0) static_cast<void>(SaveSoon());
   if (link && Own() - link->heard[0] > kTimeoutMs) CutLink();
-  if (OwnInstant() >= role_->wakes_at()) {
+  const bool is_lost = world_.Has(RoleBug::kSharedDeadline) &&
+                       view_->ping_refusal == PingRefusal::kHandedOver &&
+                       (state() == RoleState::kAsking || state() == RoleState::kSaving);
+  // The timer of a deadline that is gone may come, too.
+  if (ticks_ % 40 == 0 && !is_lost) Post(DeadlineCame{});
+  if (OwnInstant() >= role_->wakes_at() && !is_lost) {
     Post(DeadlineCame{});
     if (alive && OwnInstant() >= role_->wakes_at()) world_.Fail("a deadline is never met");
   }

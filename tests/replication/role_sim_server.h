@@ -36,23 +36,28 @@ class RoleServer {
   RoleServer(RoleWorld& world, std::vector<std::unique_ptr<RoleServer>>& all, std::size_t index);
 
   // --- Faults ---
-  void Start();
+  void Start(double loading_ms = 0);
   void Crash();
-  void Stop();  // SIGTERM: all saved, if the disk lets it
+  void Stop(double ms = 0);  // SIGTERM, and the process ends later: all saved, if the disk lets it
+  void Skip();               // replicas have fallen too far behind
   void CutLink();
   void FillDisk();  // and it has noticed
   void Post(RoleEvent event);
+  void AskFailover(FailoverRequest request);
+  void SetAcks(std::size_t wanted);
+  void SetLeaseOff(bool is_off);
 
   // --- What others ask ---
   [[nodiscard]] const RoleView& view() const { return *view_; }
   [[nodiscard]] RoleState state() const { return alive ? view_->state : RoleState::kStopping; }
   [[nodiscard]] bool AnswersPing() const;
   [[nodiscard]] bool ShowsSlave() const;
-  [[nodiscard]] bool HasPriority() const { return !view_->has_priority_zero; }
+  [[nodiscard]] bool HasPriority() const;
   [[nodiscard]] std::optional<std::size_t> primary() const;
   [[nodiscard]] bool Admits() const;
   void Request();
   [[nodiscard]] std::vector<ReplicaView> Views() const;
+  [[nodiscard]] ReplicaList List() const;
   [[nodiscard]] std::string run_id() const;
 
   const std::size_t index;
@@ -64,7 +69,8 @@ class RoleServer {
   double skew = 0;  // of the wall clock
   double hung_until = -1e9;
   double thawed_at = -1e9;
-  bool lease_is_off = false;  // CONFIG SET
+  bool lease_is_off = false;     // CONFIG SET
+  std::size_t ack_replicas = 0;  // CONFIG SET
   std::optional<SimImage> disk;
   std::optional<SimImage> backup;
   Admissions data;
@@ -73,6 +79,7 @@ class RoleServer {
   std::shared_ptr<SimLink> link;
   std::optional<std::uint64_t> admitting;  // the reign
   std::uint64_t failover_epoch = 0;        // of a promotion by Sentinel
+  double failover_at = 0;
   std::optional<std::pair<std::size_t, std::uint64_t>> yield_from;
 
   // --- Of links ---
@@ -86,6 +93,7 @@ class RoleServer {
     std::uint64_t offset;
     std::uint64_t save;
     double since;
+    bool must_stay;  // all servers want the acknowledgements
   };
   struct Yielding {
     std::shared_ptr<SimLink> heir;
@@ -94,19 +102,26 @@ class RoleServer {
   };
 
   void BeginLife(const SimImage& image, double wall);
+  void Load(std::uint64_t of_life);
+  void CheckStart(const SimImage& image);
+  void EndStop();
   [[nodiscard]] double Own() const;
   [[nodiscard]] HostInstant OwnInstant() const;
   double LineageTime();
   [[nodiscard]] RoleSettings Settings() const;
   [[nodiscard]] bool HasDisk() const { return world_.profile.has_disk; }
   SimImage Image();
+  void PostLate(RoleEvent event);
   void Drain();
+  std::vector<RoleAction> Tell(const RoleEvent& event);
   void CarryOut(const RoleAction& action);
   void OnPublish();
   void OnOpen(const OpenLink& open);
   void Connect(const OpenLink& open, std::uint64_t of_life);
   void OnClose();
+  void ConnectAgain(std::size_t to);
   void EndOfLink(LinkNumber number);
+  RoleEvent LateEvent(LinkNumber number);
   void OnJoin();
   void OnEndHistory(const EndHistory& ending);
   void StepYield();
@@ -126,6 +141,7 @@ class RoleServer {
   void Ack();
   void NoteFrameTime(double time);
   void CheckTime();
+  [[nodiscard]] bool MustStay() const;
   void CheckUnanswered();
   void CheckTakenBack();
   void CheckAdmission();
@@ -142,6 +158,10 @@ class RoleServer {
   bool is_draining_ = false;
   std::uint64_t ids_ = 0;
   double started_at_ = 0;
+  double loaded_at_ = 0;
+  bool was_told_early_ = false;  // while it loaded
+  double switch_began_ = -1e9;   // by its own clock
+  bool is_forced_ = false;       // FAILOVER with FORCE
   double base_ = 0;
   double shift_ = 0;
   double last_lineage_ = 0;

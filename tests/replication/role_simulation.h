@@ -27,10 +27,7 @@ class RoleSimulation {
 
   [[nodiscard]] std::uint64_t steps() const { return world_.steps; }
   [[nodiscard]] std::size_t admissions() const { return world_.admitted; }
-  // How often the event of this index came in this state.
-  [[nodiscard]] std::uint64_t entered(RoleState state, std::size_t event) const {
-    return world_.entered.at(static_cast<std::size_t>(state)).at(event);
-  }
+  [[nodiscard]] const RoleCoverage& coverage() const { return world_.coverage; }
 
  private:
   void ChooseProfile();
@@ -40,9 +37,21 @@ class RoleSimulation {
   void CarryAlone(const std::string& kind, RoleServer& server, double ms);
   void Power(RoleServer* primary);
   void Switch(RoleServer& primary);
+  void Command(RoleServer& server);
+  void Configure(RoleServer& server, double ms);
+  void TellEarly(RoleServer& server, double ms);
   void Hurry(RoleServer& primary);
   void Script(RoleServer& primary);
   void Survive(RoleServer& server);
+  void LateAcks(RoleServer& primary, RoleServer& replica);
+  void LateHeir(RoleServer& primary, RoleServer& replica);
+  void CutQuestion(RoleServer& primary, RoleServer& replica);
+  void LostTwice(RoleServer& primary, RoleServer& replica);
+  void EmptyPrimary(RoleServer& primary, RoleServer& replica);
+  void FullQuestion(RoleServer& primary, RoleServer& replica);
+  void AskedBack(RoleServer& primary, RoleServer& replica);
+  void Forgotten(RoleServer& primary, RoleServer& replica);
+  void EmptyReplica(RoleServer& primary, RoleServer& replica);
   void Block(std::size_t a, std::size_t b, double ms, bool one_way);
   void Up(RoleServer& server);
   void Freeze(RoleServer& server, double ms);

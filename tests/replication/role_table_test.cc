@@ -2,8 +2,8 @@
 // event: law R20. Method: the table is read from the header; a machine is brought into the state by
 // the shortest script and gets the event. What the table calls `!` cannot come, as a link's event
 // with another number is dropped; wrong numbers of the caller's own actions end the process.
-#include <array>
-#include <fstream>
+
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <optional>
@@ -12,9 +12,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/str_split.h"
 #include <gtest/gtest.h>
 
+#include "tests/replication/role_coverage.h"
 #include "tests/replication/role_script.h"
 
 namespace weir {
@@ -80,35 +80,6 @@ std::vector<RoleEvent> EventsOf(const std::string& row, const RoleScript& role) 
   return found == events.end() ? std::vector<RoleEvent>{} : found->second;
 }
 
-struct Row {
-  std::string name;
-  std::vector<std::string> cells;  // of kStates
-};
-
-constexpr std::array kStates = {RoleState::kGated,     RoleState::kServing, RoleState::kYielding,
-                                RoleState::kFollowing, RoleState::kAsking,  RoleState::kWaiting,
-                                RoleState::kSaving,    RoleState::kDeposed};
-
-std::vector<Row> ReadTable() {
-  std::ifstream file(WEIR_SOURCE_DIR "/replication/role.h");
-  std::vector<Row> rows;
-  bool is_table = false;
-  for (std::string line; std::getline(file, line);) {
-    if (!absl::StartsWith(line, "//     ") || !absl::StrContains(line, " | ")) {
-      if (is_table) break;
-      continue;
-    }
-    const std::vector<std::string> parts = absl::StrSplit(line.substr(7), absl::MaxSplits('|', 1));
-    const std::string name(absl::StripAsciiWhitespace(parts[0]));
-    if (std::exchange(is_table, true)) {
-      // A cell may have a blank after a comma.
-      const std::string cells = absl::StrReplaceAll(parts[1], {{", ", ","}});
-      rows.push_back({name, absl::StrSplit(cells, ' ', absl::SkipEmpty())});
-    }
-  }
-  return rows;
-}
-
 // The state in which a cell leaves the machine; none: in the same one.
 std::optional<RoleState> StateAfter(const std::string& cell) {
   static const std::map<std::string, RoleState> kAfter = {
@@ -135,12 +106,12 @@ std::optional<std::string> WordsOf(const std::string& cell) {
 
 class RoleTableTest : public testing::TestWithParam<RoleState> {
  protected:
-  static std::string CellOf(const Row& row) {
-    const auto column = std::ranges::find(kStates, GetParam()) - kStates.begin();
+  static std::string CellOf(const RoleTableRow& row) {
+    const auto column = std::ranges::find(kTableStates, GetParam()) - kTableStates.begin();
     return row.cells.at(static_cast<std::size_t>(column));
   }
-  static const Row& RowOf(const std::vector<Row>& rows, const std::string& name) {
-    const auto found = std::ranges::find(rows, name, &Row::name);
+  static const RoleTableRow& RowOf(const std::vector<RoleTableRow>& rows, const std::string& name) {
+    const auto found = std::ranges::find(rows, name, &RoleTableRow::name);
     EXPECT_NE(found, rows.end()) << name;
     return *found;
   }
@@ -148,9 +119,9 @@ class RoleTableTest : public testing::TestWithParam<RoleState> {
 
 TEST_P(RoleTableTest, EveryEventDoesWhatTheTableSays) {
   int tried = 0;
-  for (const Row& row : ReadTable()) {
+  for (const RoleTableRow& row : ReadRoleTable()) {
     if (row.name == "StopAsked") continue;
-    ASSERT_EQ(row.cells.size(), kStates.size()) << row.name;
+    ASSERT_EQ(row.cells.size(), kTableStates.size()) << row.name;
     const std::string cell = CellOf(row);
     const RoleScript before = In(GetParam());
     ASSERT_EQ(before.state(), GetParam());
@@ -188,7 +159,7 @@ TEST_P(RoleTableTest, EveryEventDoesWhatTheTableSays) {
 }
 
 TEST_P(RoleTableTest, ResultsOfItsOwnActionsAndDeadlinesDoWhatTheTableSays) {
-  const std::vector<Row> rows = ReadTable();
+  const std::vector<RoleTableRow> rows = ReadRoleTable();
   {
     RoleScript role = In(GetParam());
     role.SaveAll();
@@ -220,7 +191,7 @@ TEST_P(RoleTableTest, AStoppingServerChangesNothing) {
   role.On(StopAsked{});
   ASSERT_EQ(role.state(), RoleState::kStopping);
   const Lineage record = role.record();
-  for (const Row& row : ReadTable()) {
+  for (const RoleTableRow& row : ReadRoleTable()) {
     for (const RoleEvent& event : EventsOf(row.name, role)) {
       const std::string words = role.On(event);
       EXPECT_TRUE(words.empty() || words == "loading" || absl::StartsWith(words, "ERR "))
@@ -231,7 +202,7 @@ TEST_P(RoleTableTest, AStoppingServerChangesNothing) {
   EXPECT_EQ(role.record(), record);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, RoleTableTest, testing::ValuesIn(kStates));
+INSTANTIATE_TEST_SUITE_P(All, RoleTableTest, testing::ValuesIn(kTableStates));
 
 TEST(RoleTableDeathTest, ResultsOfWhatWasNotAskedForEndTheProcess) {
   RoleScript serving = In(RoleState::kServing);

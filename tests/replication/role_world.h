@@ -22,6 +22,7 @@
 
 #include "core/base/instant.h"
 #include "replication/role.h"
+#include "tests/replication/role_coverage.h"
 #include "tests/replication/role_words.h"
 
 namespace weir {
@@ -47,6 +48,11 @@ enum class RoleBug : std::uint8_t {
   kLacksForgotten,     // a clean stop mends an unclean start
   kPartialHistory,     // half a copy counts as a state
   kYieldUnsaved,       // a YIELD leaves before its record is on disk
+  kFloorGe,            // a hello of the floor's epoch deposes, also after a promotion
+  kAskerReconnects,    // a server that asks for the role opens a link again
+  kEmptyPromotes,      // a replica without a whole state can be promoted
+  kClaimWithoutState,  // a server without a whole state names its term
+  kSharedDeadline,     // the end of a refusal of PING takes the deadline of another state away
 };
 
 // The options of the servers of one run.
@@ -74,6 +80,8 @@ inline Nanos NanosOf(double ms) { return Nanos{static_cast<std::int64_t>(ms * 1e
 inline HostInstant HostOf(double ms) { return HostInstant{NanosOf(ms)}; }
 
 inline constexpr double kSimLeaseMs = 2000;
+// Two admissions are still close to the end of a history, three are not.
+inline constexpr std::uint64_t kSimAdmissionBytes = 128 * 1024;
 
 // The partition of an admission.
 inline bool IsOfPart(std::size_t admission, int part) {
@@ -147,9 +155,7 @@ class RoleWorld {
   std::uint64_t steps = 0;
   bool is_calm = false;
   std::string violation;  // empty: none
-  // How often each event came in each state.
-  std::array<std::array<std::uint64_t, std::variant_size_v<RoleEvent>>, kStateWords.size()>
-      entered{};
+  RoleCoverage coverage;
 
   // --- The laws ---
   std::size_t admitted = 0;  // ids of admissions
