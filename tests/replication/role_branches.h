@@ -1,4 +1,8 @@
 // The branches of the rules T1 to T18 of role.h, as conditions on one step of the machine.
+//
+// Not among them are branches that no run of the simulation takes, or almost none. role_test has
+// them: of T4 a deposed server whose term is on disk already, and of T15 one that hellos name, as
+// Sentinel finds another server first; of T13 another group, as all servers have one secret.
 #pragma once
 
 #include <cstdint>

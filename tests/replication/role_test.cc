@@ -389,6 +389,20 @@ TEST(RoleTest, AServerThatAllHellosNameServesWhenItsPrimaryIsNotThere) {
   EXPECT_EQ(role.state(), RoleState::kWaiting);
 }
 
+TEST(RoleTest, ADeposedServerThatAllHellosNameServesMuchLater) {
+  RoleScript role({.sentinel_wait = kSentinelWait});
+  Lineage record = RecordOfPrimary();
+  record.is_deposed = true;
+  role.On(StateLoaded{.record = record});
+  role.On(HelloHeard{.epoch = 1, .names_us = true});
+  for (Nanos passed{0}; passed < 2 * kSentinelWait; passed += seconds{2}) {
+    EXPECT_EQ(role.state(), RoleState::kDeposed);
+    role.Pass(seconds{2});
+    role.On(HelloHeard{.epoch = 1, .names_us = true});
+  }
+  EXPECT_EQ(role.state(), RoleState::kServing);
+}
+
 // T16.
 TEST(RoleTest, DistrustEndsWithoutALinkAfterTheWait) {
   Lineage record = RecordOfReplica();
