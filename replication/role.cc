@@ -184,6 +184,9 @@ void Role::Handle(const NoOneAsked& event) {
 
 // T5, and T2 for a Sentinel.
 void Role::Handle(const PromoteAsked&) {
+  if (state_ == RoleState::kLoading) {
+    return Say(Remark::What::kRefusesPromotion, "its state is being loaded");
+  }
   const bool refuses = state_ == RoleState::kYielding || state_ == RoleState::kDeposed;
   const bool may = state_ == RoleState::kGated || state_ == RoleState::kFollowing;
   if (!may && !refuses) return;
@@ -266,6 +269,7 @@ void Role::BecomePrimary(std::uint64_t at, bool is_back) {
   named_since_.reset();
   heir_.reset();
   is_exact_ = true;
+  awaits_frame_ = false;
   BeginTerm(at, true);
   RoleChanged(!is_back);
   AwaitTerm();
@@ -373,7 +377,7 @@ void Role::PublishNow() {
   RoleView view = MakeView();
   if (view == *view_) return;
   view_ = std::make_shared<const RoleView>(std::move(view));
-  Do(PublishView{});
+  Do(PublishView{view_});
 }
 
 }  // namespace weir

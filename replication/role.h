@@ -270,7 +270,7 @@ class Role {
   bool was_referred_ = false;            // the present link has gone there
   int endings_ = 0;                      // EndHistory whose HistoryEnded has not come
   HostInstant promise_{};                // to no primary before this time
-  LinkNumber joined_{};                  // has another history, of which no frame has come yet
+  bool awaits_frame_ = false;            // it has joined a history, and no frame of it has come
   // The addresses at which this server joined its present history, and the one before; none: it
   // began it.
   HostAndPort joined_at_{};

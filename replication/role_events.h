@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,8 @@
 #include "replication/lineage.h"
 
 namespace weir {
+
+struct RoleView;  // role.h
 
 enum class LinkNumber : std::uint64_t {};  // of a link to a primary; 0: none
 enum class SaveNumber : std::uint64_t {};  // of a request to save; a save answers all earlier ones
@@ -165,7 +168,9 @@ using RoleEvent =
 
 // --- Actions, to be carried out in their order ---------------------------------------------------
 
-struct PublishView {};   // Role::view to all threads
+struct PublishView {  // to all threads
+  std::shared_ptr<const RoleView> view{};
+};
 struct Barrier {};       // wait until no command is under way that has seen the view before
 struct EndWaits {};      // of clients, the newest first
 struct PauseChanges {};  // of clients, until ResumeChanges

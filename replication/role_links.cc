@@ -113,7 +113,7 @@ void Role::JoinPrimary(const SyncAnswered& event) {
   if (record_.yielded_in > 0 && before != event.id) record_.previous = before;
   if (before != event.id) {
     // The state is of another history, until the first frame says otherwise.
-    joined_ = link_;
+    awaits_frame_ = true;
     is_exact_ = false;
     joined_before_at_ = std::exchange(joined_at_, dialed_);
   }
@@ -127,7 +127,7 @@ void Role::Handle(const LinkUp& event) {
   WEIR_CHECK(state_ == RoleState::kFollowing || state_ == RoleState::kAsking);
   is_up_ = true;
   ResumeClients();
-  joined_ = {};
+  awaits_frame_ = false;
   named_since_.reset();
   is_exact_ = event.is_exact;
   if (!is_exact_) is_synced_ = false;
@@ -147,8 +147,7 @@ void Role::Handle(const LinkSynced& event) {
 void Role::Handle(const LinkLacks& event) {
   if (!IsPresent(event.link)) return;
   WEIR_CHECK(state_ == RoleState::kFollowing || state_ == RoleState::kAsking);
-  is_synced_ = false;
-  is_exact_ = false;
+  is_synced_ = false;  // It is exact as of an offset before: LinkEnded says which.
   if (state_ != RoleState::kAsking) return;
   state_ = RoleState::kFollowing;
   Say(Remark::What::kRefusesPromotion,
@@ -171,7 +170,7 @@ void Role::Handle(const LinkEnded& event) {
   promise_ = std::max(promise_, event.promised_until);
   // Not of a link that has ended with a YIELD, as a history has begun since, nor of one that has
   // brought nothing of its history.
-  const bool is_of_history = event.link > promoted_from_ && event.link != joined_;
+  const bool is_of_history = event.link > promoted_from_ && !awaits_frame_;
   if (is_of_history && record_.is_replica) {
     record_.offset = event.offset;
     is_exact_ = event.is_exact;

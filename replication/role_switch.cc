@@ -133,10 +133,9 @@ void Role::YieldTo(const ReplicaView& replica, const std::vector<ReplicaView>& a
   Say(Remark::What::kYields);
   is_paused_ = true;
   Do(PauseChanges{});
-  PublishNow();
+  yield_save_ = SaveSoon();
   Do(Barrier{});
   Do(EndWaits{});
-  yield_save_ = SaveSoon();
   may_yield_ = false;
   yields_unsaved_ = now_ + kYieldSaveTime;
   EndHistoryNow({.time = kYieldTime, .heir = replica.run_id});

@@ -34,8 +34,13 @@ void ReplicationControl::BeginSave() {
 // none: after a crash in between, the server would go on in the wrong one.
 std::string ReplicationControl::Record(bool is_last) {
   const MutexLock lock(mutex_);
-  if (view_->keeps_record) return {};
   const Lineage present = Present();
+  if (view_->keeps_record) {
+    // All of it stays, but the name of a history that the table has left.
+    if (written_.id.empty() || written_.id == present.id) return {};
+    written_.ForgetId();
+    return LineageValue(written_);
+  }
   const bool is_same = present.id == begun_.id && present.term == begun_.term;
   if (!is_last && is_same && written_.id == begun_.id) return {};
   // The role as it is now: a YIELD may have left since the save began.
@@ -68,8 +73,7 @@ std::string ReplicationControl::UrgentRecord() {
   const RoleView& view = *view_;
   const bool begins = (view.state == RoleState::kSaving || view.state == RoleState::kServing) &&
                       view.record.term > saved_term_;
-  const bool yields =
-      view.state == RoleState::kYielding && view.record.yielded_in != written_.yielded_in;
+  const bool yields = view.record.yielded_in > 0 && view.record.yielded_in != written_.yielded_in;
   if (!begins && !yields) return {};
   urgent_ = Present();
   if (urgent_.id == written_.id) {

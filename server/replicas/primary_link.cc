@@ -234,7 +234,7 @@ std::string PrimaryLink::Begin(const SyncAnswer& answer) {
   }
   followed_.Show(answer.replid);
   {
-    // What was saved before is no state of this history.
+    // The offset that was saved before is one of another history.
     MutexLock lock(mutex_);
     saving_.reset();
     saved_.reset();

@@ -4,8 +4,8 @@
 //
 //     connect -> TLS -> AUTH -> RL.SYNC -> SyncAnswered ... Join -> NEED -> frames in, ACKs out
 //
-// What it learns are events of the role machine (replication/role_events.h). The last one is
-// LinkEnded, and comes exactly once. It logs its reason.
+// The link posts events for the role machine (replication/role_events.h). The last one is
+// LinkEnded, and comes exactly once. The link logs its reason.
 #pragma once
 
 #include <atomic>

@@ -52,24 +52,37 @@ ReplicationControl::ReplicationControl(const Parts& parts, std::string_view reco
     primary = {};
     if (loaded_.record) loaded_.record->was_told = false;
   }
-  ShowUntilLoaded(primary);
+  ShowUntilLoaded(primary, false);
   services_.settings.OnChange([this](const Options&) { OnNewSettings(); });
   OnNewSettings();
 }
 
-// Shows the role that the server is to have, until the machine has read the state.
-void ReplicationControl::ShowUntilLoaded(const HostAndPort& primary) {
+// Shows the role that the server is to have, until the machine has read the state. What the record
+// says is known, but not whether there are buckets. `is_told`: by a command.
+void ReplicationControl::ShowUntilLoaded(const HostAndPort& primary, bool is_told) {
+  auto view = std::make_shared<RoleView>();
+  view->record = loaded_.record.value_or(Lineage{});
+  Lineage& record = view->record;
   const bool is_replica = !primary.host.empty();
-  const Lineage record = loaded_.record.value_or(Lineage{});
-  const bool is_deposed = record.is_deposed && !loaded_.is_backup;
-  set_is_complete(!is_replica || !record.id.empty());
-  set_role(is_replica     ? ServerRole::kReplica
-           : is_deposed   ? ServerRole::kDeposed
-           : is_watched() ? ServerRole::kGated
-                          : ServerRole::kPrimary);
-  services_.limiter.SetFollowing(is_replica);  // A primary settles the holds of its replicas.
+  const bool has_part = record.is_replica && record.id.empty();
+  const bool is_deposed = record.is_deposed && !loaded_.is_backup && !is_told;
+  const bool is_gated = !is_replica && !is_deposed && is_watched() && !is_told;
+  view->is_complete = is_replica ? !record.id.empty() : !is_gated || (record.term > 0 && !has_part);
+  record.lacks = record.lacks || loaded_.is_backup || !loaded_.is_clean;
+  const bool wants_acks = services_.settings.Get(&Options::ack_replicas) > 0;
+  const bool may_forget = record.lacks && (record.had_replicas || wants_acks);
+  if (is_gated && may_forget) view->ping_refusal = PingRefusal::kRestarted;
+  set_is_complete(view->is_complete);
+  set_ping_refusal(view->ping_refusal);
+  set_role(is_replica   ? ServerRole::kReplica
+           : is_deposed ? ServerRole::kDeposed
+           : is_gated   ? ServerRole::kGated
+                        : ServerRole::kPrimary);
+  // A primary settles the holds of its replicas.
+  services_.limiter.SetFollowing(is_replica || record.is_replica);
+  record.primary = primary;
   const MutexLock lock(mutex_);
-  first_primary_ = primary;
+  view_ = std::move(view);
 }
 
 RoleSettings ReplicationControl::Settings() const {
@@ -188,7 +201,7 @@ bool ReplicationControl::IsOwn(const HostAndPort& address) const {
 
 void ReplicationControl::Follow(std::optional<HostAndPort> primary) {
   asio::post(control_, [this, primary = std::move(primary)] {
-    if (!has_started_ && !keeps_role_) ShowUntilLoaded(primary.value_or(HostAndPort{}));
+    if (!has_started_ && !keeps_role_) ShowUntilLoaded(primary.value_or(HostAndPort{}), true);
     primary ? Take(FollowAsked{*primary}) : Take(NoOneAsked{});
   });
 }
@@ -249,7 +262,7 @@ ReplicationStatus ReplicationControl::status() const {
   const Lineage& record = view.record;
   ReplicationStatus status;
   status.term = record.term;
-  status.deposed = view.state == RoleState::kDeposed;
+  status.deposed = role() == ServerRole::kDeposed;
   // With the option as it is now: the view follows a change of it.
   status.distrusted = record.lacks && services_.settings.Get(&Options::ack_replicas) > 0;
   status.sentinel_epoch = record.sentinel_floor;
@@ -263,10 +276,10 @@ ReplicationStatus ReplicationControl::status() const {
   }
   if (replicator_) replicator_->Describe(status);
   // A server that waits at its start without a state shows itself as a replica of none.
-  const bool waits_for_state = view.state == RoleState::kGated && !view.is_complete;
+  const bool waits_for_state = role() == ServerRole::kGated && !view.is_complete;
   if (!is_replica() && !waits_for_state) return status;
   LinkStatus& link = status.link.emplace();
-  link.primary = view.state == RoleState::kLoading ? first_primary_ : record.primary;
+  link.primary = record.primary;
   link.complete = is_complete();
   link.up = is_link_up();
   const HostInstant now = clock_.HostNow();

@@ -124,7 +124,7 @@ class ReplicationControl final : public Replication,
   void ArmTimer();
   void OnNewSettings();
   [[nodiscard]] RoleSettings Settings() const;
-  void ShowUntilLoaded(const HostAndPort& primary);
+  void ShowUntilLoaded(const HostAndPort& primary, bool is_told);
 
   // role_actions.cc
   void Do(const PublishView& action);
@@ -159,6 +159,7 @@ class ReplicationControl final : public Replication,
   [[nodiscard]] bool HasReplicator() const;
   [[nodiscard]] ReplicaList Replicas() const;
   [[nodiscard]] std::uint64_t head() const;
+  [[nodiscard]] std::shared_ptr<const RoleView> view() const;
   [[nodiscard]] std::string TextOf(const Remark& remark) const;  // role_remarks.cc
 
   // sync_answer.cc
@@ -179,7 +180,7 @@ class ReplicationControl final : public Replication,
   void OnReplicaInSync() override { Post(ReplicaInSync{}); }
   void Sleep(bool sleeps) override { set_sleeps(sleeps); }
   AckWaits& waits() override { return acks(); }
-  void OnHistoryEnded() override;
+  void OnHistoryEnded(const Replicator& ended) override;
   void TakeChangesSoon() override;
 
   asio::io_context& control_;
@@ -215,7 +216,6 @@ class ReplicationControl final : public Replication,
   // Taken before the mutexes of the link and of the replicator.
   mutable Mutex mutex_;
   std::shared_ptr<const RoleView> view_ ABSL_GUARDED_BY(mutex_);
-  HostAndPort first_primary_ ABSL_GUARDED_BY(mutex_);       // until the state is loaded
   bool failover_is_asked_ ABSL_GUARDED_BY(mutex_) = false;  // the machine does not know it yet
   bool abort_is_asked_ ABSL_GUARDED_BY(mutex_) = false;     // nor this
   HostInstant failover_asked_at_ ABSL_GUARDED_BY(mutex_){};

@@ -55,7 +55,7 @@ Replicator::Replicator(LoopThread& loop, ChangeHub& hub, const Settings& setting
     Tick();
     Beat();
     context_.run();
-    if (ending_) owner_.OnHistoryEnded();
+    if (ending_) owner_.OnHistoryEnded(*this);
   });
 }
 

@@ -63,7 +63,7 @@ class Replicator final : public ChangeConsumer {
     // The waits for acknowledgements; their ticks are the replicator's.
     virtual AckWaits& waits() = 0;
     // What BeginEnd() began is over. The last call, on the replicator's thread.
-    virtual void OnHistoryEnded() = 0;
+    virtual void OnHistoryEnded(const Replicator& ended) = 0;
   };
 
   // Begins to send a history, whose frames so far are in the ring, on the thread of the loop, which

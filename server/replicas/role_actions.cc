@@ -33,9 +33,10 @@ ServerRole RoleOf(RoleState state) {
 // --- What others see and do ----------------------------------------------------------------------
 
 // A server that serves says so last, and INFO after that.
-void ReplicationControl::Do(const PublishView&) {
-  const std::shared_ptr<const RoleView> view = role_machine_.view();
-  const bool shows = view->state != RoleState::kLoading && view->state != RoleState::kStopping;
+void ReplicationControl::Do(const PublishView& action) {
+  const std::shared_ptr<const RoleView>& view = action.view;
+  if (view->state == RoleState::kLoading) return;  // ShowUntilLoaded says what is shown then.
+  const bool shows = view->state != RoleState::kStopping;
   const ServerRole role = RoleOf(view->state);
   if (shows && role != ServerRole::kReplica) {
     FixClock({});  // A command has made it a primary while it loaded.
@@ -84,14 +85,19 @@ void ReplicationControl::Do(const CloseClients&) {
 }
 
 void ReplicationControl::Do(const AnswerFailover& action) {
-  if (!action.error.empty()) spdlog::warn("FAILOVER came too late: {}", action.error);
+  const bool aborts = action.ticket == kAbort;
+  if (!action.error.empty()) {
+    spdlog::warn("FAILOVER{} came too late: {}", aborts ? " ABORT" : "", action.error);
+  }
   const MutexLock lock(mutex_);
-  (action.ticket == kAbort ? abort_is_asked_ : failover_is_asked_) = false;
+  (aborts ? abort_is_asked_ : failover_is_asked_) = false;
 }
 
 void ReplicationControl::Do(const Remark& action) {
   const std::string text = TextOf(action);
-  if (text.empty()) return;
+  // A link that is not joined is tried again and again.
+  const bool repeats = action.what == Remark::What::kDoesNotJoin;
+  if (text.empty() || (repeats && std::exchange(last_refusal_, text) == text)) return;
   if (action.what == Remark::What::kDeposed) return spdlog::error("{}", text);
   spdlog::warn("{}", text);
 }
@@ -145,9 +151,13 @@ void ReplicationControl::Do(const EndHistory& action) {
                          .stops = view.state == RoleState::kStopping});
 }
 
-void ReplicationControl::OnHistoryEnded() {
-  asio::post(control_, [this] {
-    if (!is_ending_ || keeps_role_) return;
+void ReplicationControl::OnHistoryEnded(const Replicator& ended) {
+  asio::post(control_, [this, ended = &ended] {
+    {
+      // It may be collected already, since another history had to begin.
+      const MutexLock lock(mutex_);
+      if (!is_ending_ || keeps_role_ || replicator_.get() != ended) return;
+    }
     const bool has_yielded = CollectHistory();
     Take(HistoryEnded{.head = head(), .has_yielded = has_yielded});
   });
@@ -199,13 +209,13 @@ void ReplicationControl::Do(const BeginHistory& action) {
   EndFollowing();
   // The history has them already: others need not get them again.
   hub_.TakeAll();
-  std::unique_ptr<FollowedHistory> followed;
+  Sink* sink = nullptr;
   {
     const MutexLock lock(mutex_);
-    followed = std::move(followed_);
+    sink = &followed_->sink();
   }
-  FixClock(followed->sink().newest());
-  BeginReplicator(followed->sink().PromotedRing(RingBytes()));
+  FixClock(sink->newest());
+  BeginReplicator(sink->PromotedRing(RingBytes()));
   // Last, so that every hold that is settled from now on is in the new history.
   services_.limiter.SetFollowing(false);
 }
@@ -215,8 +225,11 @@ void ReplicationControl::BeginReplicator(Ring ring) {
   Replicator::Owner& owner = *this;
   auto replicator = std::make_shared<Replicator>(replicator_loop_, hub_, services_.settings, owner,
                                                  services_.state != nullptr, std::move(ring));
+  // At once, so that a save always finds one of the two.
+  std::unique_ptr<FollowedHistory> followed;
   const MutexLock lock(mutex_);
   replicator_ = std::move(replicator);
+  followed = std::move(followed_);
 }
 
 // Only a primary that was heard since the start may hold the time back.
@@ -241,6 +254,11 @@ void ReplicationControl::NoteForReplicas(bool notes) {
 std::size_t ReplicationControl::RingBytes() const {
   const auto bytes = services_.settings.Get(&Options::repl_backlog_size).bytes;
   return std::max(static_cast<std::size_t>(bytes), std::size_t{1});
+}
+
+std::shared_ptr<const RoleView> ReplicationControl::view() const {
+  const MutexLock lock(mutex_);
+  return view_;
 }
 
 bool ReplicationControl::HasReplicator() const {

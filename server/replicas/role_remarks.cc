@@ -19,7 +19,7 @@ std::string NameOf(const HostAndPort& address) {
 std::string TextOfService(const RoleView& before, const RoleView& now) {
   if (before.state == RoleState::kLoading) return {};
   if (before.state == RoleState::kGated) return "this server serves as a primary now";
-  const bool has_whole = before.state == RoleState::kDeposed || !now.record.previous.empty();
+  const bool has_whole = now.record.id.empty() || !now.record.previous.empty();
   return absl::StrCat("this server is a primary now, of term ", now.record.term,
                       has_whole ? "" : "; it has not had the whole state of its last primary");
 }
@@ -37,6 +37,8 @@ std::string TextOfDeposition(const Lineage& record) {
 // Empty: nothing is logged.
 std::string ReplicationControl::TextOf(const Remark& remark) const {
   using What = Remark::What;
+  const std::shared_ptr<const RoleView> published = view();
+  const RoleView& before = *published;
   const RoleView& now = *role_machine_.view();
   const std::string primary = NameOf(now.record.primary);
   const std::string why(remark.why);
@@ -51,10 +53,8 @@ std::string ReplicationControl::TextOf(const Remark& remark) const {
     case What::kWaitsForSentinel:
       return absl::StrCat("this server waits for Sentinel, which monitors it as '",
                           EscapedForLog(services_.options.sentinel), "'");
-    case What::kServes: {
-      const MutexLock lock(mutex_);
-      return TextOfService(*view_, now);
-    }
+    case What::kServes:
+      return TextOfService(before, now);
     case What::kFollows:
       return absl::StrCat("this server is a replica of ", primary, " now");
     case What::kTermUnsaved:
@@ -88,11 +88,12 @@ std::string ReplicationControl::TextOf(const Remark& remark) const {
     case What::kDoesNotJoin:
       return absl::StrCat("no link to the primary ", NameOf(dialed_),
                           ": its term is not above ours, ", now.record.term,
-                          ": it may have lost its state; REPLICAOF follows it all the same");
+                          ": it may have lost its state; REPLICAOF makes this server follow it");
     case What::kOtherGroup:
       return {};  // Both ends log the error.
     case What::kEpochsFell:
-      return "the Sentinels were set up again: their epochs are below the last one";
+      return absl::StrCat("the Sentinels were set up again: their epochs are below ",
+                          before.record.sentinel_floor.value_or(0));
     case What::kSentinelNames:
       return absl::StrCat("Sentinel names ", primary, " as the primary since epoch ", last_epoch_);
     case What::kYields:

@@ -26,7 +26,7 @@ constexpr Branch kBranches[] = {
      [](const Step& s) { return s.Is<HelloHeard>() && s.Goes(kServing, kFollowing); }},
     {"T1 a hello deposes a server at the gate",
      [](const Step& s) { return s.Is<HelloHeard>() && s.Goes(kGated, kFollowing); }},
-    {"T1 a hello tells a deposed server whom to follow",
+    {"T1 a hello makes a deposed server follow",
      [](const Step& s) { return s.Is<HelloHeard>() && s.Goes(kDeposed, kFollowing); }},
     {"T2 an operator opens the gate",
      [](const Step& s) { return s.Is<NoOneAsked>() && s.Goes(kGated, kServing); }},

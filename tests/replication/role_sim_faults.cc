@@ -205,7 +205,7 @@ void RoleSimulation::Switch(RoleServer& primary) {
 void RoleSimulation::Command(RoleServer& server) {
   if (!server.alive) return;
   const RoleProfile& profile = world_.profile;
-  // What acknowledged changes are on the disks then.
+  // An order of an operator may forget acknowledged changes that are on no disk.
   const bool is_safe = profile.ack_replicas == 0 || profile.is_always;
   switch (world_.Below(profile.kind == Kind::kWatched ? 7 : 2)) {
     case 0:

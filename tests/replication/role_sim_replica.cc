@@ -84,7 +84,7 @@ void RoleServer::OnClose() {
   });
 }
 
-// What the thread of a link has posted before it heard of the end.
+// Posts events as the thread of a link does before it has heard of the end.
 RoleEvent RoleServer::LateEvent(LinkNumber number) {
   switch (world_.Below(6)) {
     case 0:

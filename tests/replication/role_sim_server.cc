@@ -109,7 +109,7 @@ void RoleServer::CarryOut(const RoleAction& action) {
   const auto carry_out = [this](const auto& what) {
     using Action = std::decay_t<decltype(what)>;
     if constexpr (std::is_same_v<Action, PublishView>) {
-      OnPublish();
+      OnPublish(what.view);
     } else if constexpr (std::is_same_v<Action, EndWaits>) {
       parked_.clear();
     } else if constexpr (std::is_same_v<Action, PauseChanges>) {
@@ -162,9 +162,9 @@ void RoleServer::CarryOut(const RoleAction& action) {
   std::visit(carry_out, action);
 }
 
-void RoleServer::OnPublish() {
+void RoleServer::OnPublish(const std::shared_ptr<const RoleView>& view) {
   const RoleState before = view_->state;
-  view_ = role_->view();
+  view_ = view;
   if (view_->state != RoleState::kServing) {
     admitting.reset();
     if (view_->state != RoleState::kSaving && view_->state != RoleState::kWaiting) {

@@ -115,7 +115,7 @@ class RoleServer {
   void Drain();
   std::vector<RoleAction> Tell(const RoleEvent& event);
   void CarryOut(const RoleAction& action);
-  void OnPublish();
+  void OnPublish(const std::shared_ptr<const RoleView>& view);
   void OnOpen(const OpenLink& open);
   void Connect(const OpenLink& open, std::uint64_t of_life);
   void OnClose();

@@ -21,7 +21,7 @@ TEST(RoleSwitchTest, AYieldLeavesAfterItsRecordIsOnDisk) {
   behind.head = 100 + 256 * 1024 + 1;
   EXPECT_EQ(role.On(ReplicasSeen{behind}), "");
   EXPECT_EQ(role.Pass(milliseconds{5}), "look");
-  EXPECT_EQ(role.On(ReplicasSeen{TwoReplicas()}), "pause barrier end-waits save end-history>r");
+  EXPECT_EQ(role.On(ReplicasSeen{TwoReplicas()}), "pause save barrier end-waits end-history>r");
   EXPECT_EQ(role.record().yielded_in, 1U);
   EXPECT_EQ(role.record().primary, kOther);
   EXPECT_EQ(role.SaveAll(), "let-yield");
@@ -63,7 +63,7 @@ TEST(RoleSwitchTest, ASwitchTakesAReplicaThatCanSaveUnlessItIsForced) {
   role.On(FailoverAsked{.request = {.to = kThird, .force = true, .timeout = seconds{1}},
                         .replicas = full});
   role.Pass(seconds{1});
-  EXPECT_EQ(role.On(ReplicasSeen{full}), "pause barrier end-waits save end-history>s");
+  EXPECT_EQ(role.On(ReplicasSeen{full}), "pause save barrier end-waits end-history>s");
 }
 
 TEST(RoleSwitchTest, ACommandWhileItYieldsIsCarriedOutAtItsEnd) {
@@ -146,7 +146,7 @@ TEST(RoleSwitchTest, ATakeoverIsAnsweredByAYieldOrARefusal) {
     EXPECT_EQ(role.On(asked({}, replicas)), "refuse");
   }
   EXPECT_EQ(role.On(asked(seconds{2}, TwoReplicas())),
-            "pause barrier end-waits save end-history>r");
+            "pause save barrier end-waits end-history>r");
   EXPECT_EQ(role.On(asked({}, TwoReplicas())), "refuse") << "one switch at a time";
   role.On(HistoryEnded{.head = 110});
   EXPECT_EQ(role.state(), RoleState::kFollowing) << "the replica may be a primary by now";

@@ -258,12 +258,40 @@ TEST(RoleTest, AServerWithoutTheWholeStateHasNoHistoryToGoOnFrom) {
   RoleScript role({.replicaof = kOther});
   role.On(StateLoaded{.record = RecordOfReplica()});
   role.JoinLink(3, kIdA);
-  role.On(LinkLacks{role.link()});
+  role.On(LinkUp{.link = role.link(), .is_exact = false});
   EXPECT_EQ(role.record().id, "");
   role.On(NoOneAsked{});
   role.On(LinkEnded{.link = role.link(), .offset = 0, .is_exact = false});
   EXPECT_EQ(role.record().previous, "");
   EXPECT_EQ(role.record().until, 0U);
+}
+
+// It still has all of its history as of an earlier offset, which the end of the link says.
+TEST(RoleTest, AReplicaThatGetsPartitionsAgainKeepsItsHistory) {
+  RoleScript role({.replicaof = kOther});
+  role.On(StateLoaded{.record = RecordOfReplica()});
+  role.JoinLink(3, kIdA);
+  role.On(LinkLacks{role.link()});
+  EXPECT_FALSE(role.view().is_synced);
+  EXPECT_EQ(role.record().id, kIdA);
+  role.EndLink(40);
+  EXPECT_EQ(role.record().offset, 40U);
+}
+
+// Each link ends before the first frame: the state is still that of the history before.
+TEST(RoleTest, LinksThatBringNothingOfAHistoryDoNotMakeTheStateOneOfIt) {
+  RoleScript role({.replicaof = kOther});
+  role.On(StateLoaded{.record = RecordOfReplica()});
+  for (int link = 1; link <= 3; ++link) {
+    role.On(SyncAnswered{
+        .link = role.link(), .what = SyncAnswered::What::kAccepted, .term = 4, .id = kIdB});
+    role.EndLink(60);
+    EXPECT_EQ(role.record().id, "") << link;
+    role.Pass(seconds{3});
+  }
+  role.On(NoOneAsked{});
+  role.EndLink(60);
+  EXPECT_EQ(role.record().previous, "");
 }
 
 // T5.

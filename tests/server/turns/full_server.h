@@ -120,7 +120,7 @@ class Full {
 
   HttpTestServer& server() { return server_; }
 
-  // Sends a request of a client; if the side thread has to work for it, that is none of its turns.
+  // Sends a request of a client. The work of the side thread for it is done between turns.
   std::string Ask(Conversation& client, const std::string& request) {
     std::string replies = client.Send(request);
     while (!aside_.empty()) {
