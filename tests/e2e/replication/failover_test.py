@@ -337,21 +337,6 @@ class DeposedTest(ReplicationTest):
         self.promote(replica)
         self.assertEqual(replica.call("RL.ALLOW", "a", WORDS)[1], TOKENS - 2)
 
-    # The second command comes before the end of the history that the first one ends.
-    def test_two_commands_at_once_are_carried_out_in_their_order(self):
-        client, _ = self.reborn()
-        other = self.start()
-        client.send(
-            encode("REPLICAOF", "NO", "ONE") + encode("REPLICAOF", "127.0.0.1", other.port)
-        )
-        self.assertEqual([client.reply(), client.reply()], ["OK", "OK"])
-        await_true(lambda: role_of(client) == b"slave" and is_exact(client), self.server.log)
-
-        client, _ = self.reborn()
-        client.send(encode("REPLICAOF", "NO", "ONE") + encode("SHUTDOWN"))
-        self.assertEqual(client.reply(), "OK")
-        self.assertEqual(self.server.wait(), 0, self.server.log())
-
     def test_a_command_makes_it_a_primary_of_a_later_term(self):
         client, replica = self.reborn()
         term = int(fields(replica)["term"])

@@ -2,6 +2,7 @@
 // follow it, from all pairs of secrets and terms, to servers that are empty, have buckets, or have
 // the record of a history.
 #include <future>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -87,6 +88,21 @@ TEST(SyncAnswerTest, OnlyALaterHistoryOfItsGroupDeposesAServer) {
       EXPECT_EQ(server.replication().status().term, before.term);
       EXPECT_EQ(server.replication().status().replid, before.replid);
     }
+  }
+}
+
+// A deposed server still has the sender of its history. The command that restores it ends that, and
+// the next command, or the end of the server, comes before it has ended.
+TEST(SyncAnswerTest, ARestoredServerMayBeToldToFollowOrStoppedAtOnce) {
+  for (const bool follows : {true, false}) {
+    SCOPED_TRACE(follows);
+    AskedServer server(Has::kHistory);
+    EXPECT_THAT(server.Ask(true, 9).error, HasSubstr("it may have lost its state"));
+    server.replication().Follow(std::nullopt);
+    if (!follows) continue;
+    server.replication().Follow(HostAndPort{"127.0.0.1", 1});
+    EXPECT_THAT(server.Ask(true, 0).error, StartsWith("NOMASTERLINK "));
+    EXPECT_EQ(server.replication().role(), ServerRole::kReplica);
   }
 }
 
