@@ -50,6 +50,7 @@ std::string FailoverError(const FailoverRequest& request,
 
 void Role::Handle(const FailoverAsked& event) {
   const auto answer = [&](std::string error) {
+    PublishNow();  // A second FAILOVER finds the first one.
     Do(AnswerFailover{.ticket = event.ticket, .error = std::move(error)});
   };
   if (switch_ || state_ == RoleState::kYielding) {
@@ -68,9 +69,10 @@ void Role::Handle(const FailoverAsked& event) {
 }
 
 void Role::Handle(const FailoverAbortAsked& event) {
-  Do(AnswerFailover{.ticket = event.ticket,
-                    .error = switch_ ? "" : "ERR No failover in progress."});
+  std::string error = switch_ ? "" : "ERR No failover in progress.";
   switch_.reset();
+  PublishNow();
+  Do(AnswerFailover{.ticket = event.ticket, .error = std::move(error)});
 }
 
 void Role::LookAtReplicasNow() {
