@@ -288,7 +288,9 @@ ReplicationStatus ReplicationControl::status() const {
   const LinkFacts facts = followed_->cell().Read();
   if (!facts.history.empty()) status.replid = facts.history;
   status.offset = facts.shown.value_or(0);
-  link.state = facts.state;
+  // Not before the commands that need the whole state are answered.
+  const bool is_early = facts.state == LinkState::kConnected && !view.is_synced;
+  link.state = is_early ? LinkState::kSync : facts.state;
   link.read_offset = facts.read_offset;
   link.partitions_left = facts.partitions_left;
   link.time_shift = clock_.shift();

@@ -45,7 +45,8 @@ void ReplicationControl::Do(const PublishView& action) {
   const MutexLock lock(mutex_);
   was_synced_ = was_synced_ || view->is_synced;
   const bool is_up = view->is_link_up && was_synced_;
-  if (is_link_up() && !is_up) down_since_ = clock_.HostNow();
+  const bool begins = role == ServerRole::kReplica && !is_replica();
+  if (begins || (is_link_up() && !is_up)) down_since_ = clock_.HostNow();
   set_is_link_up(is_up);
   if (shows) {
     set_is_complete(view->is_complete);
