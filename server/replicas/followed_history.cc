@@ -1,7 +1,5 @@
 #include "server/replicas/followed_history.h"
 
-#include <utility>
-
 #include "absl/strings/str_cat.h"
 #include <spdlog/spdlog.h>
 
@@ -15,7 +13,7 @@ constexpr std::size_t kLoggedMax = 16;
 }  // namespace
 
 FollowedHistory::FollowedHistory(Limiter& limiter, Policies& policies, const Sink::State& state,
-                                 std::string history)
+                                 const std::string& history)
     : limiter_(limiter),
       target_(limiter, policies),
       sink_(target_, state),

@@ -58,7 +58,7 @@ class FollowedHistory {
  public:
   // `history`: the id of what the table is a state of; empty: none.
   FollowedHistory(Limiter& limiter, Policies& policies, const Sink::State& state,
-                  std::string history);
+                  const std::string& history);
   FollowedHistory(const FollowedHistory&) = delete;
   FollowedHistory& operator=(const FollowedHistory&) = delete;
 
