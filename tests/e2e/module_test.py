@@ -146,7 +146,7 @@ class StateTest(ModuleTest):
             self, options=[*DEBUG, "--replicaof", "127.0.0.1", str(primary.port)]))
         self.await_equal(lambda: replica.call("ROLE")[3], b"connected")
         self.fill(client, scaled(100_000), seed=2)
-        self.assert_replicated(client, replica, DEADLINE)
+        self.assert_replicated(client, replica)
         self.assertGreater(client.call("DBSIZE"), 10)
 
         key = f"user:{1}"
@@ -186,7 +186,7 @@ class StateTest(ModuleTest):
         script += "redis.call('RL.WAIT', KEYS[1], ARGV[1], 'COST', '2', 'TIMEOUT', '1000')}"
         replies = client.call("EVAL", script, 1, "k", limit)
         self.assertEqual([reply[:2] for reply in replies], [[1, 1], [0, 1]])
-        self.assert_replicated(client, replica, DEADLINE)
+        self.assert_replicated(client, replica)
 
     def test_watch_sees_changes_and_no_denials(self):
         client = self.connect(start_module(self))
@@ -406,7 +406,7 @@ class WaitTest(ModuleTest):
         self.assertLessEqual(reply[2], alone)
         self.await_equal(lambda: other.call("PTTL", "k") <= alone, True)
         self.assertEqual(other.call("GET", "l"), b"x")
-        self.assert_replicated(other, replica, DEADLINE)
+        self.assert_replicated(other, replica)
 
 
 class LeavingTest(ModuleTest):
@@ -461,7 +461,7 @@ class PausedTest(ModuleTest):
         self.assertRegex(client.reply(), "^UNBLOCKED ")
         self.await_equal(lambda: new.call("ROLE")[0], b"master")
         self.await_equal(lambda: other.call("ROLE")[0:4:3], [b"slave", b"connected"])
-        self.assert_replicated(new, other, DEADLINE)
+        self.assert_replicated(new, other)
         self.assertGreater(new.call("PTTL", "k"), 60_000)
 
 

@@ -106,6 +106,14 @@ class Cluster:
         is_complete = b"cluster_state:ok" in node.call("CLUSTER", "INFO")
         return is_complete and nodes.count("slave ") == len(self.replicas)
 
+    def await_replicas(self):
+        """Returns once each replica has all changes that its primary had made at the call. WAIT on
+        a connection without writes of its own returns before."""
+        for i, node in enumerate(self.replicas):
+            offset = self.primaries[i % len(self.primaries)].call("ROLE")[1]
+            await_true(lambda node=node, offset=offset: node.call("ROLE")[4] >= offset,
+                       "a replica has the changes of its primary")
+
     def kill(self):
         for node in self.nodes:
             node.kill()

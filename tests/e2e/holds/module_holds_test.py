@@ -171,7 +171,7 @@ class HoldsTest(ModuleTest):
         reserve(client, "open")
         reserve(client, "renewed", ttl=1500)
         reserve(client, "renewed", ttl=3_600_000)
-        self.assert_replicated(client, replica, DEADLINE)
+        self.assert_replicated(client, replica)
         primary.kill()
         self.assertEqual(replica.call("REPLICAOF", "NO", "ONE"), "OK")
         self.await_equal(lambda: replica.call("RL.ALLOW", "due", LIMIT, "COST", 10)[0], 1)
@@ -194,7 +194,7 @@ class HoldsTest(ModuleTest):
         client.call("RL.COMMIT", "k", "HOLD", "id:7")
         client.call("RL.RESERVE", "k", "100000,held", "HOLD", "id:8", "TTL", 3_600_000)
         self.assertLess(self.info(client)["master_repl_offset"] - before, 1_000)
-        self.assert_replicated(client, replica, DEADLINE)
+        self.assert_replicated(client, replica)
         self.assertGreater(client.call("MEMORY", "USAGE", "k"), holds * 100)
 
     def test_a_key_lives_until_its_last_hold_is_forgotten(self):
@@ -218,7 +218,7 @@ class HoldsTest(ModuleTest):
         self.assertEqual(self.info_of(client, "holds_expired"), 200)
         client.call("WAIT", 1, int(DEADLINE * 1000))
         self.assertEqual(self.info_of(replica, "holds"), 0)
-        self.assert_replicated(client, replica, DEADLINE)
+        self.assert_replicated(client, replica)
 
     def test_transactions_scripts_and_keys(self):
         client = self.connect(start_module(self))
@@ -284,7 +284,7 @@ class HoldsClusterTest(ModuleTest):
             target = cluster.primaries[(cluster.primaries.index(source) + 1) % 3]
             cluster.move_slot(slot_of(key), source, target)
             self.assert_settled(client, key)
-        self.await_equal(lambda: cluster.primaries[0].call("WAIT", 1, 1000), 1)
+        cluster.await_replicas()
         (replica,) = cluster.replicas
         cluster.primaries[0].kill()
         self.await_equal(lambda: replica.call("ROLE")[0], b"master")

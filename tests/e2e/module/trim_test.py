@@ -3,7 +3,7 @@
 from host_state import State
 from module_test import DEBUG, ModuleTest
 from redis_host import main, start_module
-from weir_e2e import DEADLINE, Error, encode, scaled
+from weir_e2e import Error, encode, scaled
 
 
 class TrimTest(ModuleTest):
@@ -34,7 +34,7 @@ class TrimTest(ModuleTest):
                 wait = client.reply()[2]
                 self.assertTrue(0 < wait <= (864_000 if key == "k0" else 1_728_000), (key, wait))
         client.call("SELECT", 0)
-        self.assert_replicated(client, replica, DEADLINE)
+        self.assert_replicated(client, replica)
         with self.at_one_instant(client):
             before = State(client)
             client.call("DEBUG", "LOADAOF")
