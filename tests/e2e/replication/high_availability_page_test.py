@@ -68,14 +68,14 @@ class HighAvailabilityPageTest(ReplicationTest):
         primary = self.start()
         client = self.connect(primary)
         replica = self.connect(self.start_replica(primary))
-        options = TEXT.split("\n## Options\n")[1].split("\n## ")[0]
+        options = TEXT.split("\n### Options\n")[1].split("\n### ")[0]
         for row in re.findall(r"^\| (`.*?) \|", options, re.MULTILINE):
             names = re.findall("`([a-z-]+)`", row)
             for name in names:
                 name = name if not name.startswith("-") else "replica-announce" + name
                 self.assertNotEqual(client.call("CONFIG", "GET", name), [], name)
         client.call("CONFIG", "SET", "min-replicas-to-write", 1, "ack-replicas", 1)
-        info = TEXT.split("\n## Fields of INFO\n")[1].split("\n## ")[0]
+        info = TEXT.split("\n### Fields of INFO\n")[1].split("\n### ")[0]
         shown = client.call("INFO", "replication") + replica.call("INFO", "replication")
         shown += b"master_link_down_since_seconds:"  # only while the link is down
         for row in re.findall(r"^\| (`.*?) \|", info, re.MULTILINE):
