@@ -10,7 +10,10 @@ target_include_directories(weir_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(weir_options INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -fstack-protector-strong
   $<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion>  # not in -Wconversion of g++
-  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)      # that guarded members are locked
+  # Guarded members are used with their lock, or on their thread.
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety-beta>
+  $<$<CXX_COMPILER_ID:Clang>:-Werror=thread-safety>)
 target_compile_definitions(weir_options INTERFACE
   $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS> $<$<CONFIG:Release>:_FORTIFY_SOURCE=2>)
 target_link_options(weir_options INTERFACE -Wl,-z,relro,-z,now)

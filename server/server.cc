@@ -358,6 +358,7 @@ void Server::Impl::OnNewSettings() {
 }
 
 absl::Status Server::Impl::Run() {
+  replication_->TakeOverControl();
   control_.run();
   sweeper_thread_.reset();
   replication_->Stop();

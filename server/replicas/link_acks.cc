@@ -41,7 +41,10 @@ void PrimaryLink::NoteSaved() {
     if (!acks_from_disk() || !saving_) return;
     saved_ = std::exchange(saving_, std::nullopt);
   }
-  asio::post(context_, [this] { owes_ack_ = applies_; });
+  asio::post(context_, [this] {
+    thread_.AssertHeld();
+    owes_ack_ = applies_;
+  });
 }
 
 // Requests a save of new changes, because their acknowledgement waits for the disk.

@@ -48,6 +48,7 @@ PrimaryLink::PrimaryLink(const Parts& parts, OpenLink open, std::uint64_t term)
 
 PrimaryLink::~PrimaryLink() {
   End();
+  thread_.TakeOver();
   loop_.Clear();
 }
 
@@ -62,6 +63,7 @@ void PrimaryLink::Stop() {
 }
 
 void PrimaryLink::Run() {
+  thread_.TakeOver();
   const std::string reason = Follow();
   transport_.reset();
   ShowState(LinkState::kConnect);
@@ -378,15 +380,24 @@ std::string PrimaryLink::Ask(std::span<const std::string_view> words,
 }
 
 void PrimaryLink::Join() {
-  asio::post(context_, [this] { has_joined_ = true; });
+  asio::post(context_, [this] {
+    thread_.AssertHeld();
+    has_joined_ = true;
+  });
 }
 
 void PrimaryLink::AskToTakeOver() {
-  asio::post(context_, [this] { asks_to_take_over_ = applies_; });
+  asio::post(context_, [this] {
+    thread_.AssertHeld();
+    asks_to_take_over_ = applies_;
+  });
 }
 
 void PrimaryLink::Break() {
-  asio::post(context_, [this] { breaks_ = applies_; });
+  asio::post(context_, [this] {
+    thread_.AssertHeld();
+    breaks_ = applies_;
+  });
 }
 
 std::string PrimaryLink::Send(std::string_view bytes) {
@@ -394,7 +405,12 @@ std::string PrimaryLink::Send(std::string_view bytes) {
     std::error_code error;
     bytes.remove_prefix(transport_->Write(bytes, error));
     if (error == asio::error::would_block) {
-      error = Await([&](auto done) { transport_->WaitToWrite(done); }, timeout());
+      error = Await(
+          [&](auto done) {
+            thread_.AssertHeld();
+            transport_->WaitToWrite(done);
+          },
+          timeout());
     }
     if (error) return ReasonOf(error);
   }
@@ -405,6 +421,7 @@ std::optional<std::size_t> PrimaryLink::ReceiveWithin(Nanos wait, std::error_cod
   if (!has_input_ && !std::exchange(watches_input_, true)) {
     transport_->WaitToRead([this](std::error_code failed) {
       if (failed == asio::error::operation_aborted) return;
+      thread_.AssertHeld();
       watches_input_ = false;
       has_input_ = true;
     });

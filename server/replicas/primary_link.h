@@ -21,6 +21,7 @@
 #include <asio/io_context.hpp>
 
 #include "core/base/mutex.h"
+#include "core/base/thread_role.h"
 #include "replication/lease.h"
 #include "replication/role_events.h"
 #include "replication/time_shift.h"
@@ -75,33 +76,38 @@ class PrimaryLink {
  private:
   void Run();
   // Follows until the link fails, and returns the reason; empty: it is to end.
-  [[nodiscard]] std::string Follow();
-  [[nodiscard]] std::string Connect();
-  [[nodiscard]] std::string ShakeHands();
-  [[nodiscard]] std::string LogIn();
-  [[nodiscard]] std::string Sync();
-  void PostRefusal(std::string_view error);
-  [[nodiscard]] std::string Begin(const SyncAnswer& answer);
-  [[nodiscard]] std::string Apply();
-  [[nodiscard]] std::string Take(std::string_view bytes, HostInstant now);
-  void FollowTime(HostInstant now);
-  void PostFacts();
-  void AppendAck(std::string& out);
-  void AppendTakeover(std::string& out);
-  void SaveWhatIsNew();
+  [[nodiscard]] std::string Follow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  [[nodiscard]] std::string Connect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  [[nodiscard]] std::string ShakeHands() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  [[nodiscard]] std::string LogIn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  [[nodiscard]] std::string Sync() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void PostRefusal(std::string_view error) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  [[nodiscard]] std::string Begin(const SyncAnswer& answer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  [[nodiscard]] std::string Apply() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  [[nodiscard]] std::string Take(std::string_view bytes, HostInstant now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void FollowTime(HostInstant now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void PostFacts() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void AppendAck(std::string& out) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void AppendTakeover(std::string& out) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void SaveWhatIsNew() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
   // Sends a request and reads its reply.
   [[nodiscard]] std::string Ask(std::span<const std::string_view> words,
-                                std::vector<std::string>& reply);
-  [[nodiscard]] std::string Send(std::string_view bytes);
+                                std::vector<std::string>& reply)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  [[nodiscard]] std::string Send(std::string_view bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
   // Returns the number of bytes, or nothing if none has come within `wait`.
-  [[nodiscard]] std::optional<std::size_t> ReceiveWithin(Nanos wait, std::error_code& error);
+  [[nodiscard]] std::optional<std::size_t> ReceiveWithin(Nanos wait, std::error_code& error)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
   template <typename Start>
-  [[nodiscard]] std::error_code Await(Start start, Nanos time);
-  [[nodiscard]] std::string ReasonOf(const std::error_code& error) const;
+  [[nodiscard]] std::error_code Await(Start start, Nanos time)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  [[nodiscard]] std::string ReasonOf(const std::error_code& error) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
   [[nodiscard]] Nanos timeout() const { return services_.settings.Get(&Options::repl_timeout); }
   [[nodiscard]] bool acks_from_disk() const { return services_.state && services_.state->always(); }
-  void ShowState(LinkState state);
-  void RunUntil(HostInstant deadline);
+  void ShowState(LinkState state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void RunUntil(HostInstant deadline) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
 
   Services& services_;
   LineageClock& clock_;
@@ -114,29 +120,29 @@ class PrimaryLink {
 
   LoopThread& loop_;
   asio::io_context& context_;  // the loop's
-  std::optional<Transport> transport_;
   std::atomic<bool> ending_{false};
 
-  // Of the thread:
-  bool has_joined_ = false;
-  bool has_yielded_ = false;
-  bool was_fed_ = false;    // frames have come
-  bool was_exact_ = false;  // as the role machine knows it, as the next
-  bool was_synced_ = false;
-  bool watches_input_ = false;
-  bool has_input_ = false;
-  bool asks_to_take_over_ = false;
-  std::size_t requests_ = 0;   // to yield, which were sent
-  bool awaits_yield_ = false;  // they are not answered yet
-  bool owes_ack_ = false;
-  std::optional<std::uint64_t> asked_to_save_;  // up to this offset
-  bool applies_ = false;                        // frames come
-  bool breaks_ = false;
-  bool was_answered_ = false;
-  std::string pending_;  // input that is not read yet
-  std::vector<char> input_;
-  TimeShift shift_;
-  LeasePromise promise_;
+  ThreadRole thread_;  // of weir-link
+  std::optional<Transport> transport_ ABSL_GUARDED_BY(thread_);
+  bool has_joined_ ABSL_GUARDED_BY(thread_) = false;
+  bool has_yielded_ ABSL_GUARDED_BY(thread_) = false;
+  bool was_fed_ ABSL_GUARDED_BY(thread_) = false;    // frames have come
+  bool was_exact_ ABSL_GUARDED_BY(thread_) = false;  // as the role machine knows it, as the next
+  bool was_synced_ ABSL_GUARDED_BY(thread_) = false;
+  bool watches_input_ ABSL_GUARDED_BY(thread_) = false;
+  bool has_input_ ABSL_GUARDED_BY(thread_) = false;
+  bool asks_to_take_over_ ABSL_GUARDED_BY(thread_) = false;
+  std::size_t requests_ ABSL_GUARDED_BY(thread_) = 0;   // to yield, which were sent
+  bool awaits_yield_ ABSL_GUARDED_BY(thread_) = false;  // they are not answered yet
+  bool owes_ack_ ABSL_GUARDED_BY(thread_) = false;
+  std::optional<std::uint64_t> asked_to_save_ ABSL_GUARDED_BY(thread_);  // up to this offset
+  bool applies_ ABSL_GUARDED_BY(thread_) = false;                        // frames come
+  bool breaks_ ABSL_GUARDED_BY(thread_) = false;
+  bool was_answered_ ABSL_GUARDED_BY(thread_) = false;
+  std::string pending_ ABSL_GUARDED_BY(thread_);  // input that is not read yet
+  std::vector<char> input_ ABSL_GUARDED_BY(thread_);
+  TimeShift shift_ ABSL_GUARDED_BY(thread_);
+  LeasePromise promise_ ABSL_GUARDED_BY(thread_);
 
   // As of the save under way, and of the last one that has ended: LinkFacts::shown at its
   // beginning.

@@ -102,6 +102,7 @@ RoleSettings ReplicationControl::Settings() const {
 }
 
 void ReplicationControl::Start() {
+  thread_.AssertHeld();
   has_started_ = true;
   loaded_.has_buckets = services_.limiter.size().buckets > 0;
   Take(std::move(loaded_));
@@ -109,6 +110,7 @@ void ReplicationControl::Start() {
 
 // A replica hears no more from its primary: it could not take over.
 void ReplicationControl::KeepRole() {
+  thread_.AssertHeld();
   keeps_role_ = true;
   timer_.cancel();
   addresses_.Cancel();
@@ -117,6 +119,7 @@ void ReplicationControl::KeepRole() {
 }
 
 void ReplicationControl::Stop() {
+  thread_.TakeOver();
   if (std::exchange(is_stopped_, true)) return;
   KeepRole();
   PrimaryLink* link = nullptr;
@@ -136,7 +139,10 @@ void ReplicationControl::Stop() {
 // --- Events --------------------------------------------------------------------------------------
 
 void ReplicationControl::Post(RoleEvent event) {
-  asio::post(control_, [this, event = std::move(event)]() mutable { Take(std::move(event)); });
+  asio::post(control_, [this, event = std::move(event)]() mutable {
+    thread_.AssertHeld();
+    Take(std::move(event));
+  });
 }
 
 void ReplicationControl::Take(RoleEvent event) {
@@ -163,7 +169,12 @@ void ReplicationControl::Drain() {
 }
 
 void ReplicationControl::CarryOut(const RoleAction& action) {
-  std::visit([this](const auto& what) { Do(what); }, action);
+  std::visit(
+      [this](const auto& what) {
+        thread_.AssertHeld();
+        Do(what);
+      },
+      action);
 }
 
 void ReplicationControl::ArmTimer() {
@@ -177,6 +188,7 @@ void ReplicationControl::ArmTimer() {
   timer_.expires_after(std::max(wakes_at - now_, Nanos{0}));
   timer_.async_wait([this](std::error_code error) {
     if (error) return;
+    thread_.AssertHeld();
     armed_for_ = kHostInstantMax;
     Take(DeadlineCame{});
   });
@@ -201,6 +213,7 @@ bool ReplicationControl::IsOwn(const HostAndPort& address) const {
 
 void ReplicationControl::Follow(std::optional<HostAndPort> primary) {
   asio::post(control_, [this, primary = std::move(primary)] {
+    thread_.AssertHeld();
     if (!has_started_ && !keeps_role_) ShowUntilLoaded(primary.value_or(HostAndPort{}), true);
     primary ? Take(FollowAsked{*primary}) : Take(NoOneAsked{});
   });

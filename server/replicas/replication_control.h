@@ -27,6 +27,7 @@
 #include <asio/steady_timer.hpp>
 
 #include "core/base/mutex.h"
+#include "core/base/thread_role.h"
 #include "core/limiter/change_hub.h"
 #include "persistence/saver.h"
 #include "replication/hello.h"
@@ -66,6 +67,8 @@ class ReplicationControl final : public Replication,
 
   // --- The control thread ---
 
+  // The calling thread is the control thread from now on.
+  void TakeOverControl() { thread_.TakeOver(); }
   // Takes up the role. To be called when the state is loaded.
   void Start();
   // Asks for the saves that the role has needed so far. To be called when saves have begun.
@@ -73,7 +76,8 @@ class ReplicationControl final : public Replication,
   // Changes the role no more.
   void KeepRole();
   // Ends the threads, once the replicas in sync have confirmed all changes, or after a second.
-  // Requires: nothing changes the limiter any more, and the control thread runs no handlers.
+  // Requires: nothing changes the limiter any more, and no thread runs handlers of the control
+  // thread, whose role the caller takes over.
   void Stop();
 
   // --- Any thread ---
@@ -118,41 +122,42 @@ class ReplicationControl final : public Replication,
 
   // replication_control.cc: events in, actions out.
   void Post(RoleEvent event);
-  void Take(RoleEvent event);
-  void Drain();
-  void CarryOut(const RoleAction& action);
-  void ArmTimer();
+  void Take(RoleEvent event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void Drain() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void CarryOut(const RoleAction& action) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void ArmTimer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
   void OnNewSettings();
   [[nodiscard]] RoleSettings Settings() const;
-  void ShowUntilLoaded(const HostAndPort& primary, bool is_told);
+  void ShowUntilLoaded(const HostAndPort& primary, bool is_told)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
 
   // role_actions.cc
-  void Do(const PublishView& action);
-  void Do(const Barrier& action);
-  void Do(const EndWaits& action);
-  void Do(const PauseChanges& action);
-  void Do(const ResumeChanges& action);
-  void Do(const CloseClients& action);
-  void Do(const EndHistory& action);
-  void Do(const LetYieldLeave& action);
-  void Do(const EndReplicaLinks& action);
-  void Do(const BeginHistory& action);
-  void Do(const OpenLink& action);
-  void Do(const weir::CloseLink& action);
-  void Do(const JoinHistory& action);
-  void Do(const AskTakeover& action);
-  void Do(const RefuseTakeover& action);
-  void Do(const LookAtReplicas& action);
-  void Do(const SaveRecord& action);
-  void Do(const RemoveBackupMark& action);
-  void Do(const AnswerFailover& action);
-  void Do(const weir::AnswerSync& action);
-  void Do(const Remark& action);
-  void BeginToFollow();
-  void EndFollowing();
-  void BeginReplicator(Ring ring);
+  void Do(const PublishView& action) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void Do(const Barrier& action) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void Do(const EndWaits& action) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void Do(const PauseChanges& action) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void Do(const ResumeChanges& action) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void Do(const CloseClients& action) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void Do(const EndHistory& action) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void Do(const LetYieldLeave& action) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void Do(const EndReplicaLinks& action) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void Do(const BeginHistory& action) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void Do(const OpenLink& action) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void Do(const weir::CloseLink& action) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void Do(const JoinHistory& action) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void Do(const AskTakeover& action) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void Do(const RefuseTakeover& action) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void Do(const LookAtReplicas& action) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void Do(const SaveRecord& action) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void Do(const RemoveBackupMark& action) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void Do(const AnswerFailover& action) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void Do(const weir::AnswerSync& action) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void Do(const Remark& action) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void BeginToFollow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void EndFollowing() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void BeginReplicator(Ring ring) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
   // Waits for the end of the replicator, and returns whether its heir has got its YIELD.
-  [[nodiscard]] bool CollectHistory();
+  [[nodiscard]] bool CollectHistory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
   void FixClock(Instant at_least);
   void NoteForReplicas(bool notes);
   [[nodiscard]] std::size_t RingBytes() const;
@@ -160,16 +165,18 @@ class ReplicationControl final : public Replication,
   [[nodiscard]] ReplicaList Replicas() const;
   [[nodiscard]] std::uint64_t head() const;
   [[nodiscard]] std::shared_ptr<const RoleView> view() const;
-  [[nodiscard]] std::string TextOf(const Remark& remark) const;  // role_remarks.cc
+  [[nodiscard]] std::string TextOf(const Remark& remark) const  // role_remarks.cc
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
 
   // sync_answer.cc
-  void AskRole(const AskedSync& asked);
+  void AskRole(const AskedSync& asked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
   [[nodiscard]] weir::SyncAnswer Accept(const SyncRequest& request,
-                                        std::optional<std::uint64_t> common);
+                                        std::optional<std::uint64_t> common)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
 
   // sentinel_hellos.cc
   [[nodiscard]] bool is_watched() const { return !services_.options.sentinel.empty(); }
-  void TakeHello(const std::string& message);
+  void TakeHello(const std::string& message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
 
   // history_record.cc
   [[nodiscard]] Lineage Present() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -192,26 +199,27 @@ class ReplicationControl final : public Replication,
   LoopThread link_loop_{"weir-link"};
   LoopThread replicator_loop_{"weir-replicator"};
 
-  // Of the control thread, as all down to mutex_:
-  Role role_machine_;
-  StateLoaded loaded_;  // to be told at the start
-  std::deque<RoleEvent> events_;
-  bool is_draining_ = false;
-  bool has_started_ = false;
-  bool keeps_role_ = false;
-  bool is_stopped_ = false;
-  bool is_ending_ = false;  // the replicator
-  HostInstant now_{};       // of the last event
-  asio::steady_timer timer_;
-  HostInstant armed_for_ = kHostInstantMax;
-  std::optional<Sink::State> ended_;  // what the last history of this server has left
-  HostAndPort dialed_{};              // by the last link
-  std::string last_refusal_;          // of a link that was not joined
-  std::uint64_t last_epoch_ = 0;      // of a hello
-  absl::flat_hash_map<std::uint64_t, AskedSync> asked_syncs_;  // by ticket
-  std::uint64_t tickets_ = 0;
-  HostAddresses addresses_;
-  LogThrottle hello_throttle_;
+  ThreadRole thread_;  // the control thread's
+  Role role_machine_ ABSL_GUARDED_BY(thread_);
+  StateLoaded loaded_ ABSL_GUARDED_BY(thread_);  // to be told at the start
+  std::deque<RoleEvent> events_ ABSL_GUARDED_BY(thread_);
+  bool is_draining_ ABSL_GUARDED_BY(thread_) = false;
+  bool has_started_ ABSL_GUARDED_BY(thread_) = false;
+  bool keeps_role_ ABSL_GUARDED_BY(thread_) = false;
+  bool is_stopped_ ABSL_GUARDED_BY(thread_) = false;
+  bool is_ending_ ABSL_GUARDED_BY(thread_) = false;  // the replicator
+  HostInstant now_ ABSL_GUARDED_BY(thread_){};       // of the last event
+  asio::steady_timer timer_ ABSL_GUARDED_BY(thread_);
+  HostInstant armed_for_ ABSL_GUARDED_BY(thread_) = kHostInstantMax;
+  // What the last history of this server has left.
+  std::optional<Sink::State> ended_ ABSL_GUARDED_BY(thread_);
+  HostAndPort dialed_ ABSL_GUARDED_BY(thread_){};          // by the last link
+  std::string last_refusal_ ABSL_GUARDED_BY(thread_);      // of a link that was not joined
+  std::uint64_t last_epoch_ ABSL_GUARDED_BY(thread_) = 0;  // of a hello
+  absl::flat_hash_map<std::uint64_t, AskedSync> asked_syncs_ ABSL_GUARDED_BY(thread_);  // by ticket
+  std::uint64_t tickets_ ABSL_GUARDED_BY(thread_) = 0;
+  HostAddresses addresses_ ABSL_GUARDED_BY(thread_);
+  LogThrottle hello_throttle_ ABSL_GUARDED_BY(thread_);
 
   // Taken before the mutexes of the link and of the replicator.
   mutable Mutex mutex_;

@@ -52,6 +52,7 @@ Replicator::Replicator(LoopThread& loop, ChangeHub& hub, const Settings& setting
   owner_.waits().Begin();
   JudgeReplicas();
   loop_.Begin([this] {
+    thread_.TakeOver();
     Tick();
     Beat();
     context_.run();
@@ -63,12 +64,13 @@ Replicator::Replicator(LoopThread& loop, ChangeHub& hub, const Settings& setting
 Replicator::~Replicator() {  // NOLINT(bugprone-exception-escape)
   if (ended_) return;
   context_.stop();
+  loop_.Await();
+  thread_.TakeOver();
   EndThread();
 }
 
-// Requires: the loop is stopped, or will be.
+// Requires: the loop has ended.
 void Replicator::EndThread() {
-  loop_.Await();
   hub_.Detach(*this);
   CloseAll();
   for (asio::steady_timer* const timer : {&tick_, &beat_, &end_}) timer->cancel();
@@ -122,12 +124,16 @@ void Replicator::Describe(ReplicationStatus& status) const {
 }
 
 void Replicator::Probe() {
-  Post([this] { BeatOnce(); });
+  Post([this] {
+    thread_.AssertHeld();
+    BeatOnce();
+  });
 }
 
 std::size_t Replicator::Disconnect(std::string_view reason) {
   const std::vector<ReplicaPtr> all = AllReplicas();
   Post([this, all, reason = std::string(reason)] {
+    thread_.AssertHeld();
     for (const ReplicaPtr& replica : all) Close(replica, reason);
   });
   return all.size();
@@ -172,6 +178,7 @@ void Replicator::Consume(const ChangeBatch& batch) {
 void Replicator::ArmTick(milliseconds after) {
   tick_.expires_after(after);
   tick_.async_wait([this](std::error_code error) {
+    thread_.AssertHeld();
     if (!error && !ended_) Tick();
   });
 }
@@ -179,6 +186,7 @@ void Replicator::ArmTick(milliseconds after) {
 void Replicator::TickNow() {
   if (tick_is_due_.exchange(true)) return;
   Post([this] {
+    thread_.AssertHeld();
     if (tick_is_due_.exchange(false)) Tick();
   });
 }
@@ -249,6 +257,7 @@ void Replicator::Beat() {
   const Nanos max_lag = settings_.Get(&Options::min_replicas_max_lag);
   beat_.expires_after(std::min<Nanos>(kBeat, std::min(timeout, max_lag) / 4));
   beat_.async_wait([this](std::error_code error) {
+    thread_.AssertHeld();
     if (!error && !ended_) Beat();
   });
 }
@@ -271,7 +280,10 @@ void Replicator::AppendHeartbeat(Replica& replica) {
 
 void Replicator::OnNewSettings() {
   JudgeReplicas();
-  Post([this] { Beat(); });
+  Post([this] {
+    thread_.AssertHeld();
+    Beat();
+  });
 }
 
 // Says how long the replicas that were heard are enough, and which changes they have.
@@ -300,6 +312,7 @@ void Replicator::JudgeReplicas() {
 void Replicator::Adopt(Transport transport, SyncHandOver sync) {
   transport.MoveTo(context_);
   Post([this, replica = std::make_shared<Replica>(std::move(transport), std::move(sync))] {
+    thread_.AssertHeld();
     Welcome(replica);
   });
 }
@@ -329,68 +342,6 @@ void Replicator::Welcome(const ReplicaPtr& replica) {
   Send(replica);
 }
 
-// Appends what the replica is to get next, until enough of it waits to be sent.
-void Replicator::Fill(Replica& replica) {
-  if (replica.has_yield) return;
-  replica.out.erase(0, std::exchange(replica.sent, 0));
-  for (;;) {
-    const Instant now = hub_.clock().Now();
-    Source::Step step;
-    {
-      MutexLock lock(mutex_);
-      step = replica.source.Next(ring_, now, replica.out);
-      if (step.want == Source::Want::kPartition) ++partitions_sent_;
-    }
-    switch (step.want) {
-      case Source::Want::kNothing:
-        return YieldTo(replica);
-      case Source::Want::kPolicies:
-        AppendPolicies(replica, step.policies_as_of);
-        break;
-      case Source::Want::kPartition:
-        AppendPartition(replica, step.partition);
-        break;
-    }
-  }
-}
-
-// Appends the list of all policies: whole ones only if they have changed since that offset.
-void Replicator::AppendPolicies(Replica& replica, std::optional<std::uint64_t> as_of) {
-  const Instant now = hub_.clock().Now();
-  PolicyChanges list = hub_.policies().List();
-  if (as_of) {
-    MutexLock lock(mutex_);
-    std::erase_if(list.policies, [&](const auto& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      const bool is_kept = ring_.policies().Of(change.id) <= *as_of;
-      if (is_kept) list.kept.push_back(change.id);
-      return is_kept;
-    });
-  }
-  WritePolicies(list, kPoliciesBytes, [&](std::string_view body, bool is_last) {
-    replica.source.AppendPolicies(body, is_last, now, replica.out);
-  });
-}
-
-void Replicator::AppendPartition(Replica& replica, std::uint16_t partition) {
-  WriteOverrides(partition, hub_.policies().OverridesIn(partition), kPoliciesBytes,
-                 [&](std::string_view body) {
-                   replica.source.AppendOverrides(body, hub_.clock().Now(), replica.out);
-                 });
-  const Limiter::Taking taking(hub_.limiter());
-  const std::optional<Instant> drop_time = hub_.DropTime();
-  LimiterChanges copy;
-  copy.buckets = std::exchange(copy_memory_, {});
-  hub_.limiter().CopyPartition(partition, drop_time, copy);
-  const Instant now = hub_.clock().Now();
-  const auto limit_of = [this](LimitId id) { return &hub_.limiter().LimitOf(id); };
-  copies_.WritePartition(
-      copy, partition, limit_of, kPartitionPartBytes, [&](const RecordsWriter::Body& body) {
-        replica.source.AppendPartition(body.bytes, body.is_last, now, replica.out);
-      });
-  copy.buckets.clear();
-  copy_memory_ = std::move(copy.buckets);
-}
-
 void Replicator::Send(const ReplicaPtr& replica) {
   std::size_t written = 0;
   while (!replica->closed && !replica->waits_for_room) {
@@ -405,6 +356,7 @@ void Replicator::Send(const ReplicaPtr& replica) {
       replica->waits_for_room = true;
       replica->transport.WaitToWrite([this, replica](std::error_code failed) {
         if (failed || replica->closed) return;
+        thread_.AssertHeld();
         replica->waits_for_room = false;
         Send(replica);
       });
@@ -417,6 +369,7 @@ void Replicator::Send(const ReplicaPtr& replica) {
 void Replicator::WatchInput(const ReplicaPtr& replica) {
   replica->transport.WaitToRead([this, replica](std::error_code error) {
     if (error || replica->closed) return;
+    thread_.AssertHeld();
     Receive(replica);
   });
 }

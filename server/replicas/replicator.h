@@ -28,6 +28,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
+#include "core/base/thread_role.h"
 #include "core/limiter/change_hub.h"
 #include "replication/frame_bodies.h"
 #include "replication/records.h"
@@ -128,35 +129,40 @@ class Replicator final : public ChangeConsumer {
   template <typename Step>
   void Post(Step step) {
     asio::post(context_, [this, step = std::move(step)]() mutable {
+      thread_.AssertHeld();
       if (!ended_) step();
     });
   }
-  void EndThread();
-  void Tick();
-  void FitRing();
-  void TakeChanges();
+  void EndThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void Tick() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void FitRing() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void TakeChanges() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
   template <typename Step>
-  void AtEnd(Nanos after, Step step);
-  void ArmTick(std::chrono::milliseconds after);
-  void Beat();
-  void BeatOnce();
-  void Refuse(const ReplicaPtr& replica);
-  void RefuseAtEnd(const ReplicaPtr& replica);
-  void AppendHeartbeat(Replica& replica);
+  void AtEnd(Nanos after, Step step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void ArmTick(std::chrono::milliseconds after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void Beat() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void BeatOnce() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void Refuse(const ReplicaPtr& replica) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void RefuseAtEnd(const ReplicaPtr& replica) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void AppendHeartbeat(Replica& replica) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
   void JudgeReplicas();
-  void Welcome(const ReplicaPtr& replica);
-  void Fill(Replica& replica);
-  void Send(const ReplicaPtr& replica);
-  void Receive(const ReplicaPtr& replica);
-  [[nodiscard]] bool NoteFrame(Replica& replica, const Frame& frame);
-  void WatchInput(const ReplicaPtr& replica);
-  void AppendPolicies(Replica& replica, std::optional<std::uint64_t> as_of);
-  void AppendPartition(Replica& replica, std::uint16_t partition);
-  void Close(const ReplicaPtr& replica, std::string_view reason);
-  void CloseAll();
-  void StepEnd(const Ending& ending);
-  void CheckEnd();
-  void YieldTo(Replica& replica);
+  void Welcome(const ReplicaPtr& replica) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void Fill(Replica& replica) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void Send(const ReplicaPtr& replica) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void Receive(const ReplicaPtr& replica) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  [[nodiscard]] bool NoteFrame(Replica& replica, const Frame& frame)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void WatchInput(const ReplicaPtr& replica) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void AppendPolicies(Replica& replica, std::optional<std::uint64_t> as_of)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void AppendPartition(Replica& replica, std::uint16_t partition)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void Close(const ReplicaPtr& replica, std::string_view reason)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void CloseAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void StepEnd(const Ending& ending) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void CheckEnd() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void YieldTo(Replica& replica) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
   [[nodiscard]] std::vector<ReplicaPtr> AllReplicas() const;
 
   ChangeHub& hub_;
@@ -166,9 +172,10 @@ class Replicator final : public ChangeConsumer {
 
   LoopThread& loop_;
   asio::io_context& context_;  // the loop's
-  asio::steady_timer tick_;
-  asio::steady_timer beat_;
-  asio::steady_timer end_;
+  ThreadRole thread_;          // of weir-replicator
+  asio::steady_timer tick_ ABSL_GUARDED_BY(thread_);
+  asio::steady_timer beat_ ABSL_GUARDED_BY(thread_);
+  asio::steady_timer end_ ABSL_GUARDED_BY(thread_);
 
   mutable Mutex mutex_;  // taken after Limiter::Taking
   Ring ring_ ABSL_GUARDED_BY(mutex_);
@@ -181,18 +188,18 @@ class Replicator final : public ChangeConsumer {
   std::optional<AckBody> last_synced_ ABSL_GUARDED_BY(mutex_);
   std::atomic<bool> tick_is_due_{false};  // a Tick is in the thread's queue
 
-  // Of the thread:
-  RecordsWriter copies_;
-  std::vector<BucketChange>
-      copy_memory_;           // empty; a copy's pages are not to be mapped under a lock
-  std::uint64_t seen_ = 0;    // the head at the last tick
-  HostInstant changed_at_{};  // the last tick that brought changes
-  std::vector<char> input_;
-  std::optional<Ending> ending_;  // set at the end
-  ReplicaPtr heir_;               // that takes over
-  bool awaits_acks_ = true;       // it gets no YIELD before it has confirmed all
-  bool may_yield_ = false;
-  bool ended_ = false;
+  RecordsWriter copies_ ABSL_GUARDED_BY(thread_);
+  // Empty; a copy's pages are not to be mapped under a lock.
+  std::vector<BucketChange> copy_memory_ ABSL_GUARDED_BY(thread_);
+  std::uint64_t seen_ ABSL_GUARDED_BY(thread_) = 0;    // the head at the last tick
+  HostInstant changed_at_ ABSL_GUARDED_BY(thread_){};  // the last tick that brought changes
+  std::vector<char> input_ ABSL_GUARDED_BY(thread_);
+  std::optional<Ending> ending_ ABSL_GUARDED_BY(thread_);  // set at the end
+  ReplicaPtr heir_ ABSL_GUARDED_BY(thread_);               // that takes over
+  bool awaits_acks_ ABSL_GUARDED_BY(thread_) =
+      true;  // it gets no YIELD before it has confirmed all
+  bool may_yield_ ABSL_GUARDED_BY(thread_) = false;
+  bool ended_ ABSL_GUARDED_BY(thread_) = false;
 };
 
 }  // namespace weir

@@ -9,11 +9,15 @@
 namespace weir {
 
 void Replicator::BeginEnd(const Ending& ending) {
-  Post([this, ending] { StepEnd(ending); });
+  Post([this, ending] {
+    thread_.AssertHeld();
+    StepEnd(ending);
+  });
 }
 
 void Replicator::LetYieldLeave() {
   Post([this] {
+    thread_.AssertHeld();
     may_yield_ = true;
     CheckEnd();
   });
@@ -21,6 +25,7 @@ void Replicator::LetYieldLeave() {
 
 Replicator::Ended Replicator::End() {
   loop_.Await();
+  thread_.TakeOver();
   const bool yielded = heir_ && heir_->has_yield && heir_->sent == heir_->out.size();
   EndThread();
   MutexLock lock(mutex_);
@@ -40,6 +45,7 @@ void Replicator::StepEnd(const Ending& ending) {
   if (heir_) Send(heir_);
   for (const ReplicaPtr& replica : all) Send(replica);
   AtEnd(ending.time / 2, [this] {
+    thread_.AssertHeld();
     awaits_acks_ = false;
     for (const ReplicaPtr& replica : AllReplicas()) Send(replica);
     AtEnd(ending_->time / 2, [this] { context_.stop(); });
@@ -52,6 +58,7 @@ template <typename Step>
 void Replicator::AtEnd(Nanos after, Step step) {
   end_.expires_after(after);
   end_.async_wait([this, step](std::error_code error) {
+    thread_.AssertHeld();
     if (!error && !ended_) step();
   });
 }
@@ -87,6 +94,7 @@ void Replicator::YieldTo(Replica& replica) {
 
 void Replicator::RefuseTakeover(const std::string& run_id) {
   Post([this, run_id] {
+    thread_.AssertHeld();
     for (const ReplicaPtr& replica : AllReplicas()) {
       if (replica->sync.request.run_id == run_id) Refuse(replica);
     }

@@ -113,6 +113,7 @@ void ReplicationControl::Do(const SaveRecord& action) {
 }
 
 void ReplicationControl::SaveWhatIsAsked() {
+  thread_.AssertHeld();
   SaveNumber asked{};
   {
     const MutexLock lock(mutex_);
@@ -154,6 +155,7 @@ void ReplicationControl::Do(const EndHistory& action) {
 
 void ReplicationControl::OnHistoryEnded(const Replicator& ended) {
   asio::post(control_, [this, ended = &ended] {
+    thread_.AssertHeld();
     {
       // It may be collected already, since another history had to begin.
       const MutexLock lock(mutex_);
@@ -302,6 +304,7 @@ void ReplicationControl::Do(const LookAtReplicas&) {
 
 void ReplicationControl::OnTakeoverAsked(const std::string& run_id, Instant newest) {
   asio::post(control_, [this, run_id, newest] {
+    thread_.AssertHeld();
     const Nanos age = std::max(clock_.Now() - newest, Nanos{0});
     Take(TakeoverAsked{.run_id = run_id, .age = age, .replicas = Replicas()});
   });

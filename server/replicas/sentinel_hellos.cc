@@ -13,7 +13,10 @@
 namespace weir {
 
 void ReplicationControl::HearHello(std::string message) {
-  asio::post(control_, [this, message = std::move(message)] { TakeHello(message); });
+  asio::post(control_, [this, message = std::move(message)] {
+    thread_.AssertHeld();
+    TakeHello(message);
+  });
 }
 
 void ReplicationControl::TakeHello(const std::string& message) {
@@ -36,6 +39,7 @@ void ReplicationControl::TakeHello(const std::string& message) {
     return;
   }
   addresses_.Find(*host, [this, host = *host, hello = *hello](const asio::ip::address& address) {
+    thread_.AssertHeld();
     const bool names_us = IsOwn({host, hello.port}) || IsOwn({address.to_string(), hello.port});
     last_epoch_ = hello.epoch;
     Take(HelloHeard{.epoch = hello.epoch, .names_us = names_us, .primary = {host, hello.port}});

@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include <asio/post.hpp>
 
+#include "core/base/check.h"
+#include "core/base/status.h"
 #include "server/replicas/link_reply.h"
 #include "server/replicas/replication_control.h"
 
@@ -30,7 +32,10 @@ void ReplicationControl::AnswerSync(SyncRequest request, SyncAnswered answered) 
     return answered({.error = "ERR this server cannot follow itself"});
   }
   AskedSync asked = {std::move(request), std::move(answered)};
-  asio::post(control_, [this, asked = std::move(asked)] { AskRole(asked); });
+  asio::post(control_, [this, asked = std::move(asked)] {
+    thread_.AssertHeld();
+    AskRole(asked);
+  });
 }
 
 void ReplicationControl::AskRole(const AskedSync& asked) {
@@ -56,6 +61,7 @@ void ReplicationControl::AskRole(const AskedSync& asked) {
 void ReplicationControl::Do(const weir::AnswerSync& action) {
   using What = weir::AnswerSync::What;
   const auto found = asked_syncs_.find(static_cast<std::uint64_t>(action.ticket));
+  WEIR_CHECK(found != asked_syncs_.end());
   const AskedSync asked = std::move(found->second);
   asked_syncs_.erase(found);
   const RoleView& view = *role_machine_.view();
