@@ -106,9 +106,9 @@ struct RoleView {
   friend bool operator==(const RoleView&, const RoleView&) = default;
 };
 
-// The error if these replicas do not let a switch begin, in the words of Redis; or an empty text.
-[[nodiscard]] std::string FailoverError(const FailoverRequest& request,
-                                        const std::vector<ReplicaView>& replicas);
+// Returns whether these replicas let a switch begin; the error is in the words of Redis.
+[[nodiscard]] absl::Status FailoverError(const FailoverRequest& request,
+                                         const std::vector<ReplicaView>& replicas);
 
 [[nodiscard]] constexpr bool IsReplica(RoleState state) noexcept {
   return state == RoleState::kFollowing || state == RoleState::kAsking ||

@@ -12,6 +12,8 @@
 #include <variant>
 #include <vector>
 
+#include "absl/status/status.h"
+
 #include "core/base/host_and_port.h"
 #include "core/base/instant.h"
 #include "replication/failover_request.h"
@@ -213,7 +215,7 @@ struct SaveRecord {
 struct RemoveBackupMark {};
 struct AnswerFailover {
   RoleTicket ticket{};
-  std::string error{};  // empty: accepted
+  absl::Status status{};
 };
 struct AnswerSync {
   enum class What : std::uint8_t {

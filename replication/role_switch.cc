@@ -34,45 +34,47 @@ auto Rank(const ReplicaView& replica) {
 
 }  // namespace
 
-std::string FailoverError(const FailoverRequest& request,
-                          const std::vector<ReplicaView>& replicas) {
-  if (replicas.empty()) return "ERR FAILOVER requires connected replicas.";
-  if (request.force && !(request.timeout && request.to)) {
-    return "ERR FAILOVER with force option requires both a timeout and target HOST and IP.";
+absl::Status FailoverError(const FailoverRequest& request,
+                           const std::vector<ReplicaView>& replicas) {
+  if (replicas.empty()) {
+    return absl::FailedPreconditionError("FAILOVER requires connected replicas.");
   }
-  if (!request.to) return {};
+  if (request.force && !(request.timeout && request.to)) {
+    return absl::InvalidArgumentError(
+        "FAILOVER with force option requires both a timeout and target HOST and IP.");
+  }
+  if (!request.to) return absl::OkStatus();
   const auto target = std::ranges::find(replicas, *request.to, &ReplicaView::address);
-  if (target == replicas.end()) return "ERR FAILOVER target HOST and PORT is not a replica.";
-  return target->is_online ? std::string() : "ERR FAILOVER target replica is not online.";
+  if (target == replicas.end()) {
+    return absl::NotFoundError("FAILOVER target HOST and PORT is not a replica.");
+  }
+  if (target->is_online) return absl::OkStatus();
+  return absl::FailedPreconditionError("FAILOVER target replica is not online.");
 }
 
 // --- FAILOVER ------------------------------------------------------------------------------------
 
 void Role::Handle(const FailoverAsked& event) {
-  const auto answer = [&](std::string error) {
+  const auto answer = [&](absl::Status status) {
     PublishNow();  // A second FAILOVER finds the first one.
-    Do(AnswerFailover{.ticket = event.ticket, .error = std::move(error)});
+    Do(AnswerFailover{.ticket = event.ticket, .status = std::move(status)});
   };
-  if (switch_ || state_ == RoleState::kYielding) {
-    return answer("ERR FAILOVER already in progress.");
-  }
-  if (state_ != RoleState::kServing) {
-    return answer("ERR FAILOVER is not valid when server is a replica.");
-  }
-  std::string error = FailoverError(event.request, event.replicas.all);
-  if (error.empty()) {
+  if (switch_ || state_ == RoleState::kYielding) return answer(FailoverInProgress());
+  if (state_ != RoleState::kServing) return answer(FailoverOfNoPrimary());
+  absl::Status status = FailoverError(event.request, event.replicas.all);
+  if (status.ok()) {
     switch_ = Switch{.request = event.request,
                      .deadline = now_ + event.request.timeout.value_or(kFailoverTime),
                      .next_look = now_};
   }
-  answer(std::move(error));
+  answer(std::move(status));
 }
 
 void Role::Handle(const FailoverAbortAsked& event) {
-  std::string error = switch_ ? "" : "ERR No failover in progress.";
+  absl::Status status = switch_ ? absl::OkStatus() : NoFailoverInProgress();
   switch_.reset();
   PublishNow();
-  Do(AnswerFailover{.ticket = event.ticket, .error = std::move(error)});
+  Do(AnswerFailover{.ticket = event.ticket, .status = std::move(status)});
 }
 
 void Role::LookAtReplicasNow() {

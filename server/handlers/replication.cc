@@ -186,16 +186,16 @@ void ReplicaOf(Call& call) {
 void Failover(Call& call) {
   Replication* const replication = FindReplication(call);
   if (!replication) return;
-  std::string error;
+  absl::Status begun;
   if (call.arguments().size() == 1 && EqualsIgnoreCase(call.arguments()[0], "ABORT")) {
-    error = replication->AbortFailover();
+    begun = replication->AbortFailover();
   } else {
     const absl::StatusOr<FailoverRequest> request = ReadFailover(ArgReader(call.arguments()));
     if (!request.ok()) return call.Fail(request.status());
-    error = replication->Failover(*request);
-    if (error.empty()) LogFollow(call, "fail over");
+    begun = replication->Failover(*request);
+    if (begun.ok()) LogFollow(call, "fail over");
   }
-  if (!error.empty()) return call.ReplyError(error);
+  if (!begun.ok()) return call.Fail(begun);
   call.reply.SimpleString("OK");
 }
 

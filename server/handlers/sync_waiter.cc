@@ -11,10 +11,7 @@
 namespace weir {
 namespace {
 
-// Logs an error that the operator of the two servers must see to. LOADING and NOMASTERLINK end
-// without a command.
 void LogRefusedSync(Services& services, const SyncRequest& request, std::string_view error) {
-  if (!error.starts_with("ERR ") && !error.starts_with(kOtherGroupCode)) return;
   if (const auto suppressed = services.foreign_throttle.Admit()) {
     spdlog::warn("refused replica {}:{}: {} ({} similar lines suppressed)",
                  EscapedForLog(request.ip), request.port, EscapedForLog(error), *suppressed);
@@ -26,7 +23,9 @@ void LogRefusedSync(Services& services, const SyncRequest& request, std::string_
 bool SyncWaiter::Serve(RespWriter& reply, Instant /*now*/) {
   SyncAnswer& answer = late_->answer;
   if (!answer.error.empty()) {
-    LogRefusedSync(session_.worker().services, request_, answer.error);
+    if (answer.needs_operator) {
+      LogRefusedSync(session_.worker().services, request_, answer.error);
+    }
     session_.worker().Fail(reply, answer.error);
     return false;
   }

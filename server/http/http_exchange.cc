@@ -193,9 +193,9 @@ bool HttpExchange::MayRun(std::span<const std::string_view> words) {
 }
 
 bool HttpExchange::CanLook() {
-  const std::string error = services().StateError(kReadOnly);
-  if (!error.empty()) FailAs(error);
-  return error.empty();
+  const absl::Status error = services().StateError(kReadOnly);
+  if (!error.ok()) FailAs(StdView(error.message()));
+  return error.ok();
 }
 
 HttpWriter& HttpExchange::Begin(int status) {

@@ -109,16 +109,14 @@ void FailAsInvalid(HttpExchange& exchange, const absl::Status& status) {
   exchange.Fail(400, absl::StrCat("ERR ", status.message()));
 }
 
-// The error of the first command that this server may not run, if it is no primary; or an empty
-// text.
-std::string StateErrorOfAny(const Services& services,
-                            std::span<const std::span<const std::string_view>> commands) {
-  if (services.is_primary()) return {};
+// Returns the error of the first command that this server may not run.
+absl::Status StateErrorOfAny(const Services& services,
+                             std::span<const std::span<const std::string_view>> commands) {
+  if (services.is_primary()) return absl::OkStatus();
   for (const std::span<const std::string_view> command : commands) {
-    std::string why = services.StateError(FindRequested(command)->flags);
-    if (!why.empty()) return why;
+    WEIR_RETURN_IF_ERROR(services.StateError(FindRequested(command)->flags));
   }
-  return {};
+  return absl::OkStatus();
 }
 
 // A batch whose requests are being run.
@@ -193,8 +191,8 @@ void JsonBatch(HttpExchange& exchange) {
   const absl::Status read = batch->reader.ReadBatch();
   if (!read.ok()) return FailAsInvalid(exchange, read);
   batch->commands = batch->reader.commands();
-  const std::string why = StateErrorOfAny(exchange.services(), batch->commands);
-  if (!why.empty()) return exchange.FailAs(why);
+  const absl::Status why = StateErrorOfAny(exchange.services(), batch->commands);
+  if (!why.ok()) return exchange.FailAs(StdView(why.message()));
   GoOn(std::move(batch), exchange);
 }
 

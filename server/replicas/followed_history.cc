@@ -48,9 +48,9 @@ void FollowedHistory::ReportDropped() {
 }
 
 // Two servers, each with a reason of its own, may be asked in turns.
-void FollowedHistory::LogFailure(const HostAndPort& asked, const std::string& reason) {
-  std::string line =
-      absl::StrCat(EscapedForLog(asked.host), ":", asked.port, ": ", EscapedForLog(reason));
+void FollowedHistory::LogFailure(const HostAndPort& asked, const absl::Status& reason) {
+  std::string line = absl::StrCat(EscapedForLog(asked.host), ":", asked.port, ": ",
+                                  EscapedForLog(StdView(reason.message())));
   if (logged_.size() >= kLoggedMax) logged_.clear();
   if (!logged_.insert(line).second) return;
   spdlog::warn("no link to the primary {}", line);

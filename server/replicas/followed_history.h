@@ -12,6 +12,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/btree_set.h"
+#include "absl/status/status.h"
 
 #include "core/base/host_and_port.h"
 #include "core/base/instant.h"
@@ -75,7 +76,7 @@ class FollowedHistory {
   // are evicted.
   void ReportDropped();
   // Logs why there is no link: each reason once, until the link was in sync.
-  void LogFailure(const HostAndPort& asked, const std::string& reason);
+  void LogFailure(const HostAndPort& asked, const absl::Status& reason);
   void ForgetFailures() { logged_.clear(); }
 
  private:

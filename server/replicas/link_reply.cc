@@ -135,25 +135,19 @@ std::vector<std::string> SyncWords(const SyncRequest& request) {
   return words;
 }
 
-SyncAnswer ReadSyncAnswer(const LinkReply& reply) {
-  SyncAnswer answer;
-  answer.error = reply.error;
-  if (!answer.error.empty()) return answer;
+std::optional<SyncAnswer> ReadSyncAnswer(std::span<const std::string> words) {
   constexpr std::size_t kWords = 8;
-  const std::vector<std::string>& words = reply.words;
+  SyncAnswer answer;
   const bool is_read =
       words.size() == kWords && absl::SimpleAtoi(words[0], &answer.version) &&
       absl::SimpleAtoi(words[1], &answer.term) && absl::SimpleAtoi(words[3], &answer.common) &&
       absl::SimpleAtoi(words[4], &answer.head) && absl::SimpleAtoi(words[5], &answer.generation) &&
       (words[6].empty() || words[6].size() == sizeof(HashSecret)) &&
-      (words[7] == "resume" || words[7] == "fresh");
-  if (!is_read) {
-    answer.error = "ERR it does not answer RL.SYNC as weir does";
-    return answer;
-  }
+      (words[7] == kSyncResume || words[7] == kSyncFresh);
+  if (!is_read) return std::nullopt;
   answer.replid = words[2];
   answer.secret = words[6];
-  answer.resume = words[7] == "resume";
+  answer.resume = words[7] == kSyncResume;
   return answer;
 }
 

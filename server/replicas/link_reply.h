@@ -42,7 +42,7 @@ struct LinkReply {
 
 // The words of RL.SYNC, as the handler reads them (server/handlers/replication.cc).
 [[nodiscard]] std::vector<std::string> SyncWords(const SyncRequest& request);
-// The answer to it, or one with an error.
-[[nodiscard]] SyncAnswer ReadSyncAnswer(const LinkReply& reply);
+// The answer to it that accepts the replica, from the words of the reply; nothing if they are none.
+[[nodiscard]] std::optional<SyncAnswer> ReadSyncAnswer(std::span<const std::string> words);
 
 }  // namespace weir

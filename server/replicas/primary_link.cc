@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include <asio/error.hpp>
 #include <asio/ip/address.hpp>
 #include <asio/ip/tcp.hpp>
@@ -15,6 +14,7 @@
 #include "core/base/status.h"
 #include "server/net/host_look_up.h"
 #include "server/os/log.h"
+#include "server/replicas/link_error.h"
 #include "server/replicas/link_reply.h"
 #include "server/replicas/own_address.h"
 
@@ -24,7 +24,6 @@ namespace {
 using asio::ip::tcp;
 using std::chrono::milliseconds;
 
-constexpr std::string_view kItAnswers = "it answers: ";
 // Between two looks whether to join; a decision ends the wait.
 constexpr std::chrono::seconds kJoinLook{1};
 constexpr std::size_t kLinkInputBytes = std::size_t{256} * 1024;
@@ -64,10 +63,10 @@ void PrimaryLink::Stop() {
 
 void PrimaryLink::Run() {
   thread_.TakeOver();
-  const std::string reason = Follow();
+  const absl::Status ended = Follow();
   transport_.reset();
   ShowState(LinkState::kConnect);
-  if (!ending_ && !reason.empty()) followed_.LogFailure(open_.primary, reason);
+  if (!ending_ && !ended.ok()) followed_.LogFailure(open_.primary, ended);
   const std::optional<std::uint64_t> shown = sink_.shown();
   post_(LinkEnded{.link = open_.link,
                   .offset = shown.value_or(0),
@@ -75,19 +74,19 @@ void PrimaryLink::Run() {
                   .promised_until = promise_.until()});
 }
 
-std::string PrimaryLink::Follow() {
+absl::Status PrimaryLink::Follow() {
   ShowState(LinkState::kConnecting);
-  if (std::string failed = Connect(); !failed.empty()) return failed;
+  WEIR_RETURN_IF_ERROR(Connect());
   ShowState(LinkState::kHandshake);
-  if (std::string failed = ShakeHands(); !failed.empty()) return failed;
-  if (std::string failed = LogIn(); !failed.empty()) return failed;
-  if (std::string failed = Sync(); !failed.empty()) {
+  WEIR_RETURN_IF_ERROR(ShakeHands());
+  WEIR_RETURN_IF_ERROR(LogIn());
+  if (const absl::Status refused = Sync(); !refused.ok()) {
     // First, since the role machine may end the link at once.
-    if (!ending_) followed_.LogFailure(open_.primary, failed);
-    PostRefusal(failed);
-    return {};
+    if (!ending_) followed_.LogFailure(open_.primary, refused);
+    PostRefusal(refused);
+    return absl::OkStatus();
   }
-  return ending_ ? std::string() : Apply();
+  return ending_ ? absl::OkStatus() : Apply();
 }
 
 // Starts what takes time and waits for its end. After a timeout the link is over: its handler does
@@ -106,14 +105,15 @@ void PrimaryLink::RunUntil(HostInstant deadline) {
   context_.run_one_for(std::max(deadline - clock_.HostNow(), Nanos{0}));
 }
 
-std::string PrimaryLink::ReasonOf(const std::error_code& error) const {
-  if (error == asio::error::timed_out) return "the time is up";
-  if (error == asio::error::eof) return "it has closed the connection";
+absl::Status PrimaryLink::ErrorOf(const std::error_code& error) const {
+  using Kind = LinkErrorKind;
+  if (error == asio::error::timed_out) return LinkError(Kind::kTimeout, "the time is up");
+  if (error == asio::error::eof) return LinkError(Kind::kBroken, "it has closed the connection");
   const std::string& tls = transport_ ? transport_->tls_failure() : std::string();
-  return tls.empty() ? error.message() : absl::StrCat("TLS: ", tls);
+  return LinkError(Kind::kBroken, tls.empty() ? error.message() : absl::StrCat("TLS: ", tls));
 }
 
-std::string PrimaryLink::Connect() {
+absl::Status PrimaryLink::Connect() {
   std::vector<asio::ip::address> addresses;
   std::optional<HostLookUp> look_up;  // its answer is dropped at the end of the function
   std::error_code error = Await(
@@ -124,7 +124,7 @@ std::string PrimaryLink::Connect() {
         });
       },
       timeout());
-  if (error) return ReasonOf(error);
+  if (error) return ErrorOf(error);
   error = asio::error::host_not_found;
   for (const asio::ip::address& address : addresses) {
     const StreamEndpoint endpoint = tcp::endpoint(address, open_.primary.port);
@@ -136,41 +136,44 @@ std::string PrimaryLink::Connect() {
         timeout());
     std::error_code ignored;
     if (error) socket->close(ignored);
-    if (ending_) return ReasonOf(error);
+    if (ending_) return ErrorOf(error);
     if (error) continue;
     socket->set_option(tcp::no_delay(true), ignored);
     TlsSession session = tls_ != nullptr ? tls_->NewSession(socket->native_handle()) : nullptr;
-    if (tls_ != nullptr && !session) return "TLS: there is no memory for it";
+    if (tls_ != nullptr && !session) {
+      return LinkError(LinkErrorKind::kBroken, "TLS: there is no memory for it");
+    }
     transport_.emplace(std::move(*socket), std::move(session));
-    return {};
+    return absl::OkStatus();
   }
-  return ReasonOf(error);
+  return ErrorOf(error);
 }
 
 // Completes the handshake of TLS, which reading does.
-std::string PrimaryLink::ShakeHands() {
+absl::Status PrimaryLink::ShakeHands() {
   const HostInstant begun = clock_.HostNow();
   has_input_ = transport_->is_handshaking();  // It begins with a read, though nothing has come.
   while (transport_->is_handshaking()) {
     std::error_code error;
     const std::optional<std::size_t> received = ReceiveWithin(timeout(), error);
-    if (error) return ReasonOf(error);
+    if (error) return ErrorOf(error);
     if (received) pending_.append(input_.data(), *received);
     if (ending_ || clock_.HostNow() - begun >= timeout()) {
-      return "it does not answer the TLS handshake: the time is up";
+      return LinkError(LinkErrorKind::kTimeout,
+                       "it does not answer the TLS handshake: the time is up");
     }
   }
-  return {};
+  return absl::OkStatus();
 }
 
-std::string PrimaryLink::LogIn() {
+absl::Status PrimaryLink::LogIn() {
   const Options options = services_.settings.All();  // which wipes its copy of the password
   std::vector<std::string> reply;
   if (options.primary_password.empty()) {
     // A server that wants a password refuses RL.SYNC for its length, which says less.
-    const std::string failed = Ask(std::array<std::string_view, 1>{"PING"}, reply);
-    const bool needs_password = failed.find("NOAUTH") != std::string::npos;
-    return failed.starts_with(kItAnswers) && !needs_password ? std::string() : failed;
+    const absl::Status asked = Ask(std::array<std::string_view, 1>{"PING"}, reply);
+    const bool needs_password = KindOf(asked) == LinkErrorKind::kNeedsPassword;
+    return needs_password || AnswerOf(asked).empty() ? asked : absl::OkStatus();
   }
   std::vector<std::string_view> words = {"AUTH"};
   if (!options.primary_user.empty()) words.push_back(options.primary_user);
@@ -178,7 +181,7 @@ std::string PrimaryLink::LogIn() {
   return Ask(words, reply);
 }
 
-std::string PrimaryLink::Sync() {
+absl::Status PrimaryLink::Sync() {
   const std::string history = followed_.cell().Read().history;
   SyncRequest request;
   request.oldest_version = kStreamVersionMin;
@@ -194,25 +197,24 @@ std::string PrimaryLink::Sync() {
   std::vector<std::string> reply;
   const std::vector<std::string> words = SyncWords(request);
   const std::vector<std::string_view> views(words.begin(), words.end());
-  if (std::string failed = Ask(views, reply); !failed.empty()) return failed;
-  const SyncAnswer answer = ReadSyncAnswer({.error = "", .words = std::move(reply)});
-  if (!answer.error.empty()) return answer.error;
-  if (!IsHistoryId(answer.replid) || answer.version != kStreamVersionMax) {
-    return "it does not answer RL.SYNC as weir does";
+  WEIR_RETURN_IF_ERROR(Ask(views, reply));
+  const std::optional<SyncAnswer> answer = ReadSyncAnswer(reply);
+  if (!answer || !IsHistoryId(answer->replid) || answer->version != kStreamVersionMax) {
+    return LinkError(LinkErrorKind::kStrange, "it does not answer RL.SYNC as weir does");
   }
   post_(SyncAnswered{.link = open_.link,
                      .what = SyncAnswered::What::kAccepted,
                      .address = open_.primary,
-                     .term = answer.term,
-                     .id = answer.replid,
-                     .has_our_secret = answer.secret.empty(),
+                     .term = answer->term,
+                     .id = answer->replid,
+                     .has_our_secret = answer->secret.empty(),
                      .has_buckets = services_.limiter.size().buckets > 0});
   while (!has_joined_ && !ending_) RunUntil(clock_.HostNow() + kJoinLook);
-  return ending_ ? std::string() : Begin(answer);
+  return ending_ ? absl::OkStatus() : Begin(*answer);
 }
 
 // Goes on from where the primary's history and ours part.
-std::string PrimaryLink::Begin(const SyncAnswer& answer) {
+absl::Status PrimaryLink::Begin(const SyncAnswer& answer) {
   const bool is_same = answer.replid == followed_.cell().Read().history;
   if (!answer.resume) {
     // First, so that no save takes the emptied table for a state of the old history.
@@ -231,8 +233,9 @@ std::string PrimaryLink::Begin(const SyncAnswer& answer) {
   } else if (!answer.resume) {
     sink_.StartOver(answer.head, false);
   } else if (!sink_.Resume(answer.common, is_same)) {
-    return absl::StrCat("it goes on at offset ", answer.common, ", and this server has only ",
-                        sink_.applied());
+    return LinkError(LinkErrorKind::kStrange,
+                     absl::StrCat("it goes on at offset ", answer.common,
+                                  ", and this server has only ", sink_.applied()));
   }
   followed_.Show(answer.replid);
   {
@@ -244,26 +247,27 @@ std::string PrimaryLink::Begin(const SyncAnswer& answer) {
   spdlog::info("following {}:{} from offset {}{}", EscapedForLog(open_.primary.host),
                open_.primary.port, sink_.applied(),
                answer.resume ? "" : ", with a copy of its whole state");
-  return {};
+  return absl::OkStatus();
 }
 
 // Tells the role machine what the primary's error means for it.
-void PrimaryLink::PostRefusal(std::string_view error) {
-  const std::string_view text = StdView(absl::StripPrefix(AbslView(error), AbslView(kItAnswers)));
+void PrimaryLink::PostRefusal(const absl::Status& refused) {
   SyncAnswered answer = {.link = open_.link};
-  const std::optional<HostAndPort> referral = ReadReferral(text);
-  // An heir that is not the primary yet refers to this server.
-  if (referral && !IsOwnAddress(services_.settings.All(), services_.port, *referral)) {
-    answer.what = SyncAnswered::What::kReferral;
-    answer.address = *referral;
-  } else if (text.starts_with(kOtherGroupCode)) {
-    answer.what = SyncAnswered::What::kOtherGroup;
+  const LinkErrorKind kind = KindOf(refused);
+  if (kind == LinkErrorKind::kOtherGroup) answer.what = SyncAnswered::What::kOtherGroup;
+  if (kind == LinkErrorKind::kReferral) {
+    const HostAndPort primary = ReadReferral(AnswerOf(refused)).value();
+    // An heir that is not the primary yet refers to this server.
+    if (!IsOwnAddress(services_.settings.All(), services_.port, primary)) {
+      answer.what = SyncAnswered::What::kReferral;
+      answer.address = primary;
+    }
   }
   post_(std::move(answer));
 }
 
 // Applies frames until the link fails.
-std::string PrimaryLink::Apply() {
+absl::Status PrimaryLink::Apply() {
   applies_ = true;
   ShowState(LinkState::kSync);
   std::string out;
@@ -272,35 +276,37 @@ std::string PrimaryLink::Apply() {
   owes_ack_ = true;  // after each read: a reply may wait for it
   std::string bytes = std::exchange(pending_, {});
   if (!bytes.empty()) {
-    if (std::string failed = Take(bytes, heard); !failed.empty()) return failed;
+    WEIR_RETURN_IF_ERROR(Take(bytes, heard));
   }
   while (!ending_ && !has_yielded_) {
-    if (breaks_) return "CLIENT KILL has ended the connection";
+    if (breaks_) {
+      return LinkError(LinkErrorKind::kBroken, "CLIENT KILL has ended the connection");
+    }
     if (std::exchange(owes_ack_, false)) AppendAck(out);
     // After the ACK: a primary yields only to a replica that says that it is in sync.
     if (std::exchange(asks_to_take_over_, false)) AppendTakeover(out);
     if (!out.empty()) {
-      if (std::string failed = Send(out); !failed.empty()) return failed;
+      WEIR_RETURN_IF_ERROR(Send(out));
       out.clear();
     }
     std::error_code error;
     const std::optional<std::size_t> received = ReceiveWithin(timeout(), error);
-    if (error) return ReasonOf(error);
+    if (error) return ErrorOf(error);
     const HostInstant now = clock_.HostNow();
     if (received) {
       heard = now;
       owes_ack_ = true;
-      if (std::string failed = Take({input_.data(), *received}, now); !failed.empty())
-        return failed;
+      WEIR_RETURN_IF_ERROR(Take({input_.data(), *received}, now));
     } else if (now - heard >= timeout()) {
-      return absl::StrCat("nothing has come for ",
-                          std::chrono::floor<std::chrono::seconds>(timeout()).count(), " s");
+      const auto seconds = std::chrono::floor<std::chrono::seconds>(timeout());
+      return LinkError(LinkErrorKind::kTimeout,
+                       absl::StrCat("nothing has come for ", seconds.count(), " s"));
     }
   }
-  return {};
+  return absl::OkStatus();
 }
 
-std::string PrimaryLink::Take(std::string_view bytes, HostInstant now) {
+absl::Status PrimaryLink::Take(std::string_view bytes, HostInstant now) {
   const Instant primary_now = clock_.Now();  // unless this server stood still
   const bool has_time = followed_.time_of == open_.primary;
   const bool goes_on = sink_.Receive(bytes);
@@ -329,7 +335,8 @@ std::string PrimaryLink::Take(std::string_view bytes, HostInstant now) {
   }
   SaveWhatIsNew();
   ShowState(sink_.synced() ? LinkState::kConnected : LinkState::kSync);
-  return goes_on ? std::string() : absl::StrCat("it sends ", sink_.error());
+  if (goes_on) return absl::OkStatus();
+  return LinkError(LinkErrorKind::kStrange, absl::StrCat("it sends ", sink_.error()));
 }
 
 // The clock shows the primary's time.
@@ -356,26 +363,29 @@ void PrimaryLink::PostFacts() {
   post_(LinkSynced{open_.link});
 }
 
-std::string PrimaryLink::Ask(std::span<const std::string_view> words,
-                             std::vector<std::string>& reply) {
-  if (std::string failed = Send(LinkRequest(words).text()); !failed.empty()) return failed;
+absl::Status PrimaryLink::Ask(std::span<const std::string_view> words,
+                              std::vector<std::string>& reply) {
+  WEIR_RETURN_IF_ERROR(Send(LinkRequest(words).text()));
   const HostInstant begun = clock_.HostNow();
   for (;;) {
     if (std::optional<LinkReply> read = ReadLinkReply(pending_)) {
       pending_.erase(0, read->bytes);
       was_answered_ = true;
-      if (!read->error.empty()) return absl::StrCat(AbslView(kItAnswers), read->error);
+      if (!read->error.empty()) return RefusedByPeer(read->error);
       reply = std::move(read->words);
-      return {};
+      return absl::OkStatus();
     }
     std::error_code error;
     const std::optional<std::size_t> received = ReceiveWithin(timeout(), error);
     if (error == asio::error::eof && !was_answered_ && tls_ == nullptr) {
-      return "it has closed the connection without an answer, as a TLS port does";
+      return LinkError(LinkErrorKind::kBroken,
+                       "it has closed the connection without an answer, as a TLS port does");
     }
-    if (error) return ReasonOf(error);
+    if (error) return ErrorOf(error);
     if (received) pending_.append(input_.data(), *received);
-    if (ending_ || clock_.HostNow() - begun >= timeout()) return "the time is up";
+    if (ending_ || clock_.HostNow() - begun >= timeout()) {
+      return ErrorOf(asio::error::timed_out);
+    }
   }
 }
 
@@ -400,7 +410,7 @@ void PrimaryLink::Break() {
   });
 }
 
-std::string PrimaryLink::Send(std::string_view bytes) {
+absl::Status PrimaryLink::Send(std::string_view bytes) {
   while (!bytes.empty()) {
     std::error_code error;
     bytes.remove_prefix(transport_->Write(bytes, error));
@@ -412,9 +422,9 @@ std::string PrimaryLink::Send(std::string_view bytes) {
           },
           timeout());
     }
-    if (error) return ReasonOf(error);
+    if (error) return ErrorOf(error);
   }
-  return {};
+  return absl::OkStatus();
 }
 
 std::optional<std::size_t> PrimaryLink::ReceiveWithin(Nanos wait, std::error_code& error) {

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include <asio/io_context.hpp>
 
 #include "core/base/mutex.h"
@@ -75,16 +76,16 @@ class PrimaryLink {
 
  private:
   void Run();
-  // Follows until the link fails, and returns the reason; empty: it is to end.
-  [[nodiscard]] std::string Follow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
-  [[nodiscard]] std::string Connect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
-  [[nodiscard]] std::string ShakeHands() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
-  [[nodiscard]] std::string LogIn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
-  [[nodiscard]] std::string Sync() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
-  void PostRefusal(std::string_view error) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
-  [[nodiscard]] std::string Begin(const SyncAnswer& answer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
-  [[nodiscard]] std::string Apply() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
-  [[nodiscard]] std::string Take(std::string_view bytes, HostInstant now)
+  // Follows until the link fails, and returns the reason; OK: it is to end.
+  [[nodiscard]] absl::Status Follow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  [[nodiscard]] absl::Status Connect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  [[nodiscard]] absl::Status ShakeHands() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  [[nodiscard]] absl::Status LogIn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  [[nodiscard]] absl::Status Sync() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void PostRefusal(const absl::Status& refused) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  [[nodiscard]] absl::Status Begin(const SyncAnswer& answer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  [[nodiscard]] absl::Status Apply() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  [[nodiscard]] absl::Status Take(std::string_view bytes, HostInstant now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
   void FollowTime(HostInstant now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
   void PostFacts() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
@@ -92,17 +93,17 @@ class PrimaryLink {
   void AppendTakeover(std::string& out) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
   void SaveWhatIsNew() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
   // Sends a request and reads its reply.
-  [[nodiscard]] std::string Ask(std::span<const std::string_view> words,
-                                std::vector<std::string>& reply)
+  [[nodiscard]] absl::Status Ask(std::span<const std::string_view> words,
+                                 std::vector<std::string>& reply)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
-  [[nodiscard]] std::string Send(std::string_view bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  [[nodiscard]] absl::Status Send(std::string_view bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
   // Returns the number of bytes, or nothing if none has come within `wait`.
   [[nodiscard]] std::optional<std::size_t> ReceiveWithin(Nanos wait, std::error_code& error)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
   template <typename Start>
   [[nodiscard]] std::error_code Await(Start start, Nanos time)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
-  [[nodiscard]] std::string ReasonOf(const std::error_code& error) const
+  [[nodiscard]] absl::Status ErrorOf(const std::error_code& error) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
   [[nodiscard]] Nanos timeout() const { return services_.settings.Get(&Options::repl_timeout); }
   [[nodiscard]] bool acks_from_disk() const { return services_.state && services_.state->always(); }

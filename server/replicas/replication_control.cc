@@ -6,6 +6,7 @@
 #include <asio/post.hpp>
 #include <spdlog/spdlog.h>
 
+#include "core/base/status.h"
 #include "server/replicas/history_id.h"
 #include "server/replicas/own_address.h"
 
@@ -221,32 +222,29 @@ void ReplicationControl::Follow(std::optional<HostAndPort> primary) {
 
 void ReplicationControl::BecomePrimaryForSentinel() { Post(PromoteAsked{}); }
 
-std::string ReplicationControl::Failover(const FailoverRequest& request) {
+absl::Status ReplicationControl::Failover(const FailoverRequest& request) {
   ReplicaList replicas = Replicas();
   const MutexLock lock(mutex_);
   const bool waits = view_->is_switching && !abort_is_asked_;
   const bool is_busy = waits || view_->state == RoleState::kYielding;
-  if (failover_is_asked_ || is_busy) return "ERR FAILOVER already in progress.";
-  if (view_->state != RoleState::kServing) {
-    return "ERR FAILOVER is not valid when server is a replica.";
-  }
-  std::string error = FailoverError(request, replicas.all);
-  if (!error.empty()) return error;
+  if (failover_is_asked_ || is_busy) return FailoverInProgress();
+  if (view_->state != RoleState::kServing) return FailoverOfNoPrimary();
+  WEIR_RETURN_IF_ERROR(FailoverError(request, replicas.all));
   failover_is_asked_ = true;
   failover_asked_at_ = clock_.HostNow();
   if (replicator_) replicator_->Probe();
   Post(FailoverAsked{.request = request, .replicas = std::move(replicas)});
-  return {};
+  return absl::OkStatus();
 }
 
-std::string ReplicationControl::AbortFailover() {
+absl::Status ReplicationControl::AbortFailover() {
   const MutexLock lock(mutex_);
   const bool waits = view_->is_switching && !abort_is_asked_;
-  if (!failover_is_asked_ && !waits) return "ERR No failover in progress.";
+  if (!failover_is_asked_ && !waits) return NoFailoverInProgress();
   failover_is_asked_ = false;
   abort_is_asked_ = true;
   Post(FailoverAbortAsked{.ticket = kAbort});
-  return {};
+  return absl::OkStatus();
 }
 
 std::size_t ReplicationControl::CloseReplicas() {

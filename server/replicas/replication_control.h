@@ -87,8 +87,8 @@ class ReplicationControl final : public Replication,
   void Follow(std::optional<HostAndPort> primary) override;
   void BecomePrimaryForSentinel() override;
   void HearHello(std::string message) override;
-  [[nodiscard]] std::string Failover(const FailoverRequest& request) override;
-  [[nodiscard]] std::string AbortFailover() override;
+  [[nodiscard]] absl::Status Failover(const FailoverRequest& request) override;
+  [[nodiscard]] absl::Status AbortFailover() override;
   std::size_t CloseReplicas() override;
   std::size_t CloseLink() override;
   void AnswerSync(SyncRequest request, SyncAnswered answered) override;

@@ -6,6 +6,7 @@
 #include <asio/post.hpp>
 #include <spdlog/spdlog.h>
 
+#include "core/base/status.h"
 #include "server/os/log.h"
 #include "server/replicas/replication_control.h"
 
@@ -87,8 +88,9 @@ void ReplicationControl::Do(const CloseClients&) {
 
 void ReplicationControl::Do(const AnswerFailover& action) {
   const bool aborts = action.ticket == kAbort;
-  if (!action.error.empty()) {
-    spdlog::warn("FAILOVER{} came too late: {}", aborts ? " ABORT" : "", action.error);
+  if (!action.status.ok()) {
+    spdlog::warn("FAILOVER{} came too late: {}", aborts ? " ABORT" : "",
+                 StdView(action.status.message()));
   }
   const MutexLock lock(mutex_);
   (aborts ? abort_is_asked_ : failover_is_asked_) = false;

@@ -19,17 +19,21 @@ constexpr std::string_view kTermUnsavedError =
     "LOADING weir saves its new term before a replica joins it";
 constexpr std::string_view kNoPrimaryError = "NOMASTERLINK this server is no primary";
 
+// An error that lasts until an operator changes one of the two servers.
+SyncAnswer Refusal(std::string error) {
+  return {.error = std::move(error), .needs_operator = true};
+}
+
 }  // namespace
 
 void ReplicationControl::AnswerSync(SyncRequest request, SyncAnswered answered) {
   if (request.oldest_version > kStreamVersionMax || request.newest_version < kStreamVersionMin) {
-    return answered(
-        {.error = absl::StrCat("ERR weir speaks replication ", kStreamVersionMin, " to ",
-                               kStreamVersionMax, ", you ", request.oldest_version, " to ",
-                               request.newest_version)});
+    return answered(Refusal(absl::StrCat("ERR weir speaks replication ", kStreamVersionMin, " to ",
+                                         kStreamVersionMax, ", you ", request.oldest_version,
+                                         " to ", request.newest_version)));
   }
   if (request.run_id == services_.run_id) {
-    return answered({.error = "ERR this server cannot follow itself"});
+    return answered(Refusal("ERR this server cannot follow itself"));
   }
   AskedSync asked = {std::move(request), std::move(answered)};
   asio::post(control_, [this, asked = std::move(asked)] {
@@ -78,14 +82,14 @@ void ReplicationControl::Do(const weir::AnswerSync& action) {
       answer.error = ReferralTo(action.primary);
       break;
     case What::kLaterTerm:
-      answer.error = absl::StrCat("ERR this server's term is ", terms,
-                                  ", of another history: it may have lost its state");
+      answer = Refusal(absl::StrCat("ERR this server's term is ", terms,
+                                    ", of another history: it may have lost its state"));
       break;
     case What::kOtherGroup:
-      answer.error = absl::StrCat(
+      answer = Refusal(absl::StrCat(
           AbslView(kOtherGroupCode),
           " this server is of another group: it hashes keys with another secret, its term is ",
-          terms, "; REPLICAOF follows it");
+          terms, "; REPLICAOF follows it"));
       break;
     case What::kNoPrimary:
       answer.error = kNoPrimaryError;
@@ -112,7 +116,7 @@ SyncAnswer ReplicationControl::Accept(const SyncRequest& request,
   answer.common = common.value_or(0);
   const MutexLock lock(mutex_);
   if (!replicator_->has_room()) {
-    return {.error = absl::StrCat("ERR this server has ", kReplicasMax, " replicas already")};
+    return Refusal(absl::StrCat("ERR this server has ", kReplicasMax, " replicas already"));
   }
   answer.head = replicator_->head();
   return answer;

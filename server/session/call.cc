@@ -49,9 +49,9 @@ void Call::ReplyError(std::string_view error) {
 bool Call::RefusedChange() {
   if (!services().refuses_changes()) [[likely]]
     return false;
-  const std::string error = services().ChangeError();
-  if (!error.empty()) ReplyError(error);
-  return !error.empty();
+  const absl::Status error = services().ChangeError();
+  if (!error.ok()) ReplyError(StdView(error.message()));
+  return !error.ok();
 }
 
 bool Call::RefusedUnsaved(const Request& request, Instant execution_time) {

@@ -40,6 +40,8 @@ Options WithoutPasswords(const Options& options) {
   return others;
 }
 
+absl::Status Unavailable(std::string_view error) { return absl::UnavailableError(AbslView(error)); }
+
 }  // namespace
 
 std::string CannotSave(std::string_view reason) {
@@ -71,34 +73,33 @@ Services::Services(const Options& server_options, const Clock& server_clock,
   });
 }
 
-std::string Services::ChangeError() const {
-  if (lacks_replicas()) return std::string(kNoReplicasError);
-  return cannot_save() ? CannotSave(state->status().error) : std::string();
+absl::Status Services::ChangeError() const {
+  if (lacks_replicas()) return Unavailable(kNoReplicasError);
+  if (!cannot_save()) return absl::OkStatus();
+  return absl::UnavailableError(CannotSave(state->status().error));
 }
 
 // The errors come in this order: PING's own, so that Sentinel sees that the server is out of order;
 // that there is no state yet; that nothing may change here; that the state may be old.
-std::string Services::StateErrorOf(std::uint32_t flags) const {
+absl::Status Services::StateErrorOf(std::uint32_t flags) const {
   if ((flags & kProbe) != 0 && !is_primary()) {
     const PingRefusal why = replication->ping_refusal();
-    if (why == PingRefusal::kHandedOver) return HandedOverError();
-    if (why == PingRefusal::kRestarted) return std::string(kRestartedError);
-    if (replication->role() == ServerRole::kDeposed) return std::string(kDeposedError);
+    if (why == PingRefusal::kHandedOver) return absl::UnavailableError(HandedOverError());
+    if (why == PingRefusal::kRestarted) return Unavailable(kRestartedError);
+    if (replication->role() == ServerRole::kDeposed) return Unavailable(kDeposedError);
   }
-  if ((flags & kLoading) == 0) {
-    if (loading()) return std::string(kLoadingError);
-    if (syncing()) return std::string(kSyncingError);
-  }
-  if (is_primary()) return {};
-  if (gated()) return std::string((flags & kLoading) != 0 ? std::string_view() : kGatedError);
-  if (!is_replica()) {
-    return std::string((flags & kWrite) != 0 ? kDeposedError : std::string_view());
-  }
-  if ((flags & kWrite) != 0) return std::string(kReadOnlyError);
-  const bool is_look = (flags & kReadOnly) != 0 && (flags & kLoading) == 0;
-  if (!is_look || replication->is_link_up()) return {};
+  const bool needs_state = (flags & kLoading) == 0;
+  if (needs_state && loading()) return Unavailable(kLoadingError);
+  if (needs_state && syncing()) return Unavailable(kSyncingError);
+  if (is_primary()) return absl::OkStatus();
+  if (gated()) return needs_state ? Unavailable(kGatedError) : absl::OkStatus();
+  const bool changes = (flags & kWrite) != 0;
+  if (!is_replica()) return changes ? Unavailable(kDeposedError) : absl::OkStatus();
+  if (changes) return Unavailable(kReadOnlyError);
+  const bool is_look = (flags & kReadOnly) != 0 && needs_state;
+  if (!is_look || replication->is_link_up()) return absl::OkStatus();
   const bool serves = settings.Get(&Options::replica_serve_stale_data);
-  return std::string(serves ? std::string_view() : kMasterDownError);
+  return serves ? absl::OkStatus() : Unavailable(kMasterDownError);
 }
 
 std::string Services::HandedOverError() const {

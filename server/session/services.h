@@ -126,17 +126,17 @@ struct Services {
   // True for a primary that has loaded its state; then StateError is empty. It costs two relaxed
   // loads.
   [[nodiscard]] bool is_serving() const noexcept { return !loading() && is_primary(); }
-  // The error of a command with these flags (CommandFlags) in the server's present state; empty: it
-  // may run.
-  [[nodiscard]] std::string StateError(std::uint32_t flags) const {
-    return is_serving() ? std::string() : StateErrorOf(flags);
+  // Returns whether a command with these flags (CommandFlags) may run in the server's present
+  // state. The message of an error is the whole line, with its prefix.
+  [[nodiscard]] absl::Status StateError(std::uint32_t flags) const {
+    return is_serving() ? absl::OkStatus() : StateErrorOf(flags);
   }
   // True while changes are refused. On a primary that needs no replicas and saves no change at once
   // it costs a relaxed load; where replicas are needed, it reads the clock, which says more than
   // the execution time of a turn that was stopped in the middle.
   [[nodiscard]] bool refuses_changes() const noexcept { return lacks_replicas() || cannot_save(); }
-  // The error of a change, with its prefix; empty: changes are not refused.
-  [[nodiscard]] std::string ChangeError() const;
+  // Returns whether a change may be made, with messages as above.
+  [[nodiscard]] absl::Status ChangeError() const;
   // True while too few replicas are good. Of no meaning on a replica.
   [[nodiscard]] bool lacks_replicas() const noexcept {
     if (!replication) return false;
@@ -210,7 +210,7 @@ struct Services {
   LogThrottle foreign_throttle;           // for lines about peers that speak another protocol
 
  private:
-  [[nodiscard]] std::string StateErrorOf(std::uint32_t flags) const;
+  [[nodiscard]] absl::Status StateErrorOf(std::uint32_t flags) const;
   [[nodiscard]] std::string HandedOverError() const;
 };
 

@@ -359,11 +359,11 @@ void Session::ExecuteUnlessSilent(const ReadAhead::Command& command, Instant now
   if (is_pubsub && has_news()) AppendNews(out);
 }
 
-void Session::Refuse(const CommandSpec* spec, const std::string& error, RespWriter& reply) {
+void Session::Refuse(const CommandSpec* spec, std::string_view error, RespWriter& reply) {
   if (spec) worker_.command_counters.Of(*spec).rejected.Add();
   if (spec && spec->name == "EXEC") {
     transaction_ = Transaction();
-    const absl::string_view why = absl::StripPrefix(error, "ERR ");
+    const absl::string_view why = absl::StripPrefix(AbslView(error), "ERR ");
     worker_.Fail(reply, absl::StrCat("EXECABORT Transaction discarded because of: ", why));
   } else {
     transaction_.Abort();
@@ -429,28 +429,27 @@ void Session::ExecuteInTransaction(const ReadAhead::Command& command, Instant no
                                    RespWriter& reply) {
   const auto& [words, spec, bytes, keys] = command;
   if (spec->Is(kAtOnce)) {
-    const std::string why = spec->name == "EXEC" ? QueueError() : std::string();
-    if (!why.empty()) return Refuse(spec, why, reply);
+    const absl::Status why = spec->name == "EXEC" ? QueueError() : absl::OkStatus();
+    if (!why.ok()) return Refuse(spec, StdView(why.message()), reply);
     Call call{*spec, words, now, *this, reply, keys};
     return Run(call);
   }
   if (spec->Is(kNotInTransaction)) {
     return Refuse(spec, "ERR Command not allowed inside a transaction", reply);
   }
-  const std::string why = worker_.services.StateError(spec->flags);
-  if (!why.empty()) return Refuse(spec, why, reply);
+  const absl::Status why = worker_.services.StateError(spec->flags);
+  if (!why.ok()) return Refuse(spec, StdView(why.message()), reply);
   const absl::Status queued = transaction_.Queue(*spec, words);
   if (!queued.ok()) return Refuse(spec, absl::StrCat("ERR ", queued.message()), reply);
   reply.SimpleString("QUEUED");
   RestartStopwatch();
 }
 
-std::string Session::QueueError() const {
+absl::Status Session::QueueError() const {
   for (const CommandSpec* queued : transaction_.queued()) {
-    std::string why = worker_.services.StateError(queued->flags);
-    if (!why.empty()) return why;
+    WEIR_RETURN_IF_ERROR(worker_.services.StateError(queued->flags));
   }
-  return {};
+  return absl::OkStatus();
 }
 
 void Session::RunQueued(const CommandSpec& spec, std::span<const std::string_view> words,
@@ -462,23 +461,24 @@ void Session::RunQueued(const CommandSpec& spec, std::span<const std::string_vie
 void Session::Run(Call& call) {
   if (!call.queued && !call.spec.Is(kAlwaysChanges) && worker_.services.is_serving())
     return RunHandler(call);
-  const std::string why = StateError(call);
-  if (why.empty()) return RunHandler(call);
+  const absl::Status why = StateError(call);
+  if (why.ok()) return RunHandler(call);
   worker_.command_counters.Of(call.spec).rejected.Add();
-  call.ReplyError(why);
+  call.ReplyError(StdView(why.message()));
   RestartStopwatch();
 }
 
-std::string Session::StateError(const Call& call) {
+absl::Status Session::StateError(const Call& call) {
   const Services& services = worker_.services;
   // EXEC has asked for all of its commands, so that it runs all of them or none.
-  std::string why = call.queued ? std::string() : services.StateError(call.spec.flags);
-  if (why.empty() && call.spec.Is(kAlwaysChanges) && services.refuses_changes()) {
-    why = services.ChangeError();
+  if (!call.queued) WEIR_RETURN_IF_ERROR(services.StateError(call.spec.flags));
+  if (call.spec.Is(kAlwaysChanges) && services.refuses_changes()) {
+    WEIR_RETURN_IF_ERROR(services.ChangeError());
   }
+  if (!call.queued) return absl::OkStatus();
   // A command that was permitted when it was queued may be forbidden now.
-  if (why.empty() && call.queued) why = PermissionError(call.spec, call.words, true);
-  return why;
+  const std::string forbidden = PermissionError(call.spec, call.words, true);
+  return forbidden.empty() ? absl::OkStatus() : absl::PermissionDeniedError(forbidden);
 }
 
 // Reads the stopwatch once a command: the end of a command is the beginning of the next.

@@ -201,7 +201,7 @@ class Session final : public ClientSession {
   void ExecuteInTransaction(const ReadAhead::Command& command, Instant now, RespWriter& reply);
   // The error of the first queued command that may not run now, because the server's state has
   // changed since it was queued.
-  [[nodiscard]] std::string QueueError() const;
+  [[nodiscard]] absl::Status QueueError() const;
   // Drops the commands that were read ahead; they will be parsed again.
   void DropReadAhead();
   void Run(Call& call);
@@ -210,12 +210,12 @@ class Session final : public ClientSession {
   // all. If false, PermissionError decides.
   [[nodiscard]] bool IsSurelyPermitted(const CommandSpec& spec) const noexcept;
   // The error if the command may not run now, or an empty text.
-  [[nodiscard]] std::string StateError(const Call& call);
+  [[nodiscard]] absl::Status StateError(const Call& call);
   // Runs the command's handler, counts the call and shows it to the observers.
   void RunHandler(Call& call);
   void EndStream(ParseResult parsed, std::string_view unread, RespWriter& reply);
   void AppendNews(std::string& out);
-  void Refuse(const CommandSpec* spec, const std::string& error, RespWriter& reply);
+  void Refuse(const CommandSpec* spec, std::string_view error, RespWriter& reply);
   // Logs that a client is closed because it uses another protocol; the client gets no reply.
   void LogForeign(std::string_view request);
 

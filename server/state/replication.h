@@ -150,7 +150,8 @@ inline constexpr std::string_view kSyncFresh = "fresh";
 
 // The answer to RL.SYNC.
 struct SyncAnswer {
-  std::string error{};  // with its prefix, "NOMASTERLINK ..."; empty: accepted
+  std::string error{};          // with its prefix, "NOMASTERLINK ..."; empty: accepted
+  bool needs_operator = false;  // it lasts until an operator changes one of the two
   std::uint32_t version = 0;
   std::uint64_t term = 0;
   std::string replid{};
@@ -230,10 +231,10 @@ class Replication {
   }
 
   // Begins a planned switch: a replica becomes the primary, and this server its replica, so that
-  // nothing is lost. Returns at once, with the error, "ERR ...", if there is no such replica.
-  [[nodiscard]] virtual std::string Failover(const FailoverRequest& request) = 0;
+  // nothing is lost. Returns at once, with an error if there is no such replica.
+  [[nodiscard]] virtual absl::Status Failover(const FailoverRequest& request) = 0;
   // Ends a switch that waits for its replica, as above.
-  [[nodiscard]] virtual std::string AbortFailover() = 0;
+  [[nodiscard]] virtual absl::Status AbortFailover() = 0;
 
   // Ends the connections of all replicas, or that to the primary, which begin again soon. Returns
   // their number.

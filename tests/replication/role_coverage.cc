@@ -48,7 +48,7 @@ struct DetailOf {
   [[nodiscard]] unsigned IsError() const {
     for (const RoleAction& action : actions) {
       const auto* const answer = std::get_if<AnswerFailover>(&action);
-      if (answer != nullptr && !answer->error.empty()) return kIsError;
+      if (answer != nullptr && !answer->status.ok()) return kIsError;
     }
     return kNoDetail;
   }

@@ -41,7 +41,7 @@ struct WordsOfAction {
   std::string operator()(const SaveRecord&) const { return "save"; }
   std::string operator()(const RemoveBackupMark&) const { return "remove-mark"; }
   std::string operator()(const AnswerFailover& answer) const {
-    return answer.error.empty() ? "ok" : answer.error;
+    return answer.status.ok() ? "ok" : absl::StrCat("ERR ", answer.status.message());
   }
   std::string operator()(const AnswerSync& answer) const {
     static constexpr std::array<const char*, 6> kWords = {

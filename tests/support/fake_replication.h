@@ -24,11 +24,11 @@ class FakeReplication final : public Replication {
   void Follow(std::optional<HostAndPort> primary) override { wishes.push_back(std::move(primary)); }
   void BecomePrimaryForSentinel() override { ++promotions_by_sentinel; }
   void HearHello(std::string message) override { hellos.push_back(std::move(message)); }
-  [[nodiscard]] std::string Failover(const FailoverRequest& request) override {
+  [[nodiscard]] absl::Status Failover(const FailoverRequest& request) override {
     failovers.push_back(request);
     return failover_error;
   }
-  [[nodiscard]] std::string AbortFailover() override { return failover_error; }
+  [[nodiscard]] absl::Status AbortFailover() override { return failover_error; }
   std::size_t CloseReplicas() override { return shown.replicas.size(); }
   std::size_t CloseLink() override { return shown.link ? 1 : 0; }
   void AnswerSync(SyncRequest request, SyncAnswered answered) override {
@@ -74,7 +74,7 @@ class FakeReplication final : public Replication {
   std::vector<std::optional<HostAndPort>> wishes;
   std::vector<SyncRequest> requests;
   std::vector<FailoverRequest> failovers;
-  std::string failover_error;
+  absl::Status failover_error;
   int wakes = 0;  // by changes, and by waits for acknowledgements
 
  private:

@@ -92,18 +92,20 @@ TEST_F(ReplicaTest, ChangesNothingAndAnswersLooks) {
 
 // The flags of a row decide, for all commands.
 TEST_F(ReplicaTest, EachCommandIsAnsweredByItsFlags) {
-  const Services& services = client_.server().services;
+  const auto error_of = [&services = client_.server().services](const CommandSpec& spec) {
+    return std::string(services.StateError(spec.flags).message());
+  };
   for (const CommandSpec& spec : CommandTable()) {
-    EXPECT_EQ(services.StateError(spec.flags), "") << spec.name;
+    EXPECT_EQ(error_of(spec), "") << spec.name;
   }
   replication_.BecomeReplica();
   for (const CommandSpec& spec : CommandTable()) {
-    EXPECT_EQ(services.StateError(spec.flags), spec.Is(kWrite) ? kReadOnlyError : "") << spec.name;
+    EXPECT_EQ(error_of(spec), spec.Is(kWrite) ? kReadOnlyError : "") << spec.name;
     EXPECT_TRUE(!spec.Is(kAlwaysChanges) || spec.Is(kWrite)) << spec.name;
   }
   replication_.BecomeReplica(false);
   for (const CommandSpec& spec : CommandTable()) {
-    EXPECT_EQ(services.StateError(spec.flags), spec.Is(kLoading) ? "" : kSyncingError) << spec.name;
+    EXPECT_EQ(error_of(spec), spec.Is(kLoading) ? "" : kSyncingError) << spec.name;
   }
 }
 

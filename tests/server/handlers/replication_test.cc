@@ -95,7 +95,7 @@ TEST_F(ReplicationTest, FailoverRefusesMistakes) {
     EXPECT_THAT(client_.Run(mistake), StartsWith("-ERR ")) << mistake;
   }
   EXPECT_TRUE(replication_.failovers.empty());
-  replication_.failover_error = "ERR No failover in progress.";
+  replication_.failover_error = NoFailoverInProgress();
   EXPECT_EQ(client_.Run("FAILOVER ABORT"), "-ERR No failover in progress.\r\n");
 }
 
@@ -332,6 +332,7 @@ TEST_F(ReplicationTest, SyncRefusesMistakes) {
 
 TEST_F(ReplicationTest, ARefusedSyncKeepsTheConnection) {
   replication_.answer.error = "ERR weir speaks replication 2 to 3, you 1";
+  replication_.answer.needs_operator = true;
   EXPECT_EQ(client_.Send(kSync + "\r\nPING\r\n"),
             "-ERR weir speaks replication 2 to 3, you 1\r\n+PONG\r\n");
   client_.Run("MULTI");

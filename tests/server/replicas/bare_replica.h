@@ -52,9 +52,10 @@ class BareReplica {
       ASSERT_FALSE(byte.empty()) << "the connection has ended";
       input += byte;
     }
-    const SyncAnswer answer = ReadSyncAnswer(*reply);
-    ASSERT_EQ(answer.error, "");
-    sink_.StartOver(answer.head, true);
+    ASSERT_EQ(reply->error, "");
+    const std::optional<SyncAnswer> answer = ReadSyncAnswer(reply->words);
+    ASSERT_TRUE(answer.has_value());
+    sink_.StartOver(answer->head, true);
     std::string need;
     sink_.AppendNeed(FakeClock::kStart, need);
     ASSERT_TRUE(client_.Send(need));
