@@ -34,7 +34,7 @@ not know CLIENT TRACKING.
 reply. The code below turns that off, and a test checks it with a connection that loses one reply.
 (RL.RESERVE, RL.COMMIT and RL.CANCEL have an id, so that they may be sent again.)
 
-[examples](../examples) has wrappers for five languages, which have a deadline, fail open or closed,
+[clients](../clients) has wrappers for five languages, which have a deadline, fail open or closed,
 as you choose, and settle reservations; [recipes.md](recipes.md) shows requests for common uses.
 
 A user of `--users-file` needs only the category @limit: it has the commands that decide, and those
@@ -114,7 +114,7 @@ pipeline, and `wait_all_responses` calls the functions.""",
         "node_redis.mjs",
         """\
 All words are strings. Requests of one turn of the event loop are a pipeline; `multi()` has
-`addCommand([...])`. It has no deadline for a reply: [examples](../examples/javascript/limited.mjs)
+`addCommand([...])`. It has no deadline for a reply: [clients](../clients/javascript/limited.mjs)
 has one. Version 6 speaks RESP3 and wants Node 20. `apt-get install node-redis` is version 4.""",
     ),
     Section(

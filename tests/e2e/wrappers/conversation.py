@@ -1,4 +1,4 @@
-"""Conversations between a wrapper of examples/ and a server, as the cases in *_cases.txt say.
+"""Conversations between a wrapper of clients/ and a server, as the cases in *_cases.txt say.
 
 Environment, besides weir_e2e's: that of limited_wrappers.py.
 """

@@ -1,4 +1,4 @@
-// Calls examples/cpp as the lines of its standard input say (limited_test.py).
+// Calls clients/cpp as the lines of its standard input say (limited_test.py).
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -18,10 +18,10 @@
 #include <utility>
 #include <vector>
 
-#include "examples/cpp/hold.h"
-#include "examples/cpp/lease.h"
-#include "examples/cpp/limited.h"
-#include "examples/cpp/slice.h"
+#include "clients/cpp/hold.h"
+#include "clients/cpp/lease.h"
+#include "clients/cpp/limited.h"
+#include "clients/cpp/slice.h"
 
 namespace weir::example {
 namespace {

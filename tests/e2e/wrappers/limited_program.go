@@ -1,4 +1,4 @@
-// Calls examples/go as the lines of its standard input say (limited_test.py).
+// Calls clients/go as the lines of its standard input say (limited_test.py).
 package main
 
 import (

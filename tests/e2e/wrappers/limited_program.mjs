@@ -1,4 +1,4 @@
-// Calls examples/javascript/limited.mjs as the lines of its standard input say (limited_test.py).
+// Calls clients/javascript/limited.mjs as the lines of its standard input say (limited_test.py).
 import { createInterface } from "node:readline";
 
 import { reserved } from "./hold.mjs";

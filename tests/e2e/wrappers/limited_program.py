@@ -1,4 +1,4 @@
-"""Calls examples/python/limited.py as the lines of its standard input say (limited_test.py)."""
+"""Calls clients/python/limited.py as the lines of its standard input say (limited_test.py)."""
 
 import sys
 from concurrent.futures import ThreadPoolExecutor

@@ -1,14 +1,14 @@
-//! Calls examples/rust as the lines of its standard input say (limited_test.py).
+//! Calls clients/rust as the lines of its standard input say (limited_test.py).
 
-#[path = "../../../examples/rust/hold.rs"]
+#[path = "../../../clients/rust/hold.rs"]
 mod hold;
-#[path = "../../../examples/rust/lease.rs"]
+#[path = "../../../clients/rust/lease.rs"]
 mod lease;
-#[path = "../../../examples/rust/limited.rs"]
+#[path = "../../../clients/rust/limited.rs"]
 mod limited;
-#[path = "../../../examples/rust/resp.rs"]
+#[path = "../../../clients/rust/resp.rs"]
 mod resp;
-#[path = "../../../examples/rust/slice.rs"]
+#[path = "../../../clients/rust/slice.rs"]
 mod slice;
 
 use std::io::BufRead;

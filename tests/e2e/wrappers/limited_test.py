@@ -1,4 +1,4 @@
-"""The wrappers of examples/: against a server that answers as the cases in *_cases.txt say, and the
+"""The wrappers of clients/: against a server that answers as the cases in *_cases.txt say, and the
 real one, which answers, is stopped, comes back, or does not exist.
 
     limited_test.py [NAME ...]    all wrappers of limited_wrappers.py, or those whose names begin so

@@ -1,4 +1,4 @@
-"""The wrappers of examples/, each with a program, limited_program.*, that calls it.
+"""The wrappers of clients/, each with a program, limited_program.*, that calls it.
 
 A program reads a call per line and prints what its caller sees; the numbers are milliseconds.
 
@@ -41,7 +41,7 @@ from pathlib import Path
 from weir_e2e import client_environment
 
 FOLDER = Path(__file__).parent
-EXAMPLES = FOLDER.parents[2] / "examples"
+CLIENTS = FOLDER.parents[2] / "clients"
 MODULES = Path(os.environ.get("WEIR_NODE_MODULES", "/usr/share/nodejs"))
 
 
@@ -54,7 +54,7 @@ def _go(directory):
     code = Path(directory, "src")
     (code / "program").mkdir(parents=True)
     shutil.copy(FOLDER / "limited_program.go", code / "program")
-    shutil.copytree(EXAMPLES / "go", code / "limited")
+    shutil.copytree(CLIENTS / "go", code / "limited")
     settings = {
         "GO111MODULE": "off",
         "GOPATH": f"{directory}:/usr/share/gocode",
@@ -63,14 +63,14 @@ def _go(directory):
     }
     for words in ("vet limited program", f"build -o {directory}/program program"):
         _run("/usr/bin/go", *words.split(), env={**os.environ, **settings})
-    if unformatted := _run("/usr/bin/gofmt", "-l", str(EXAMPLES / "go"), str(FOLDER)):
+    if unformatted := _run("/usr/bin/gofmt", "-l", str(CLIENTS / "go"), str(FOLDER)):
         raise AssertionError(f"not as gofmt lays it out: {unformatted}")
     return f"{directory}/program"
 
 
 def _javascript(directory):
     """An ES module looks for modules beside itself."""
-    for module in (*EXAMPLES.glob("javascript/*.mjs"), FOLDER / "limited_program.mjs"):
+    for module in (*CLIENTS.glob("javascript/*.mjs"), FOLDER / "limited_program.mjs"):
         shutil.copy(module, directory)
     os.symlink(MODULES, Path(directory, "node_modules"))
     return "node", f"{directory}/limited_program.mjs"

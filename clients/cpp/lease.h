@@ -26,7 +26,7 @@
 #include <thread>
 #include <utility>
 
-#include "examples/cpp/hold.h"
+#include "clients/cpp/hold.h"
 
 namespace weir::example {
 

@@ -24,7 +24,7 @@
 #include <utility>
 #include <vector>
 
-#include "examples/cpp/limited.h"
+#include "clients/cpp/limited.h"
 
 namespace weir::example {
 

@@ -17,7 +17,7 @@
 #include <thread>
 #include <utility>
 
-#include "examples/cpp/limited.h"
+#include "clients/cpp/limited.h"
 
 namespace weir::example {
 
