@@ -34,7 +34,7 @@ not know CLIENT TRACKING.
 reply. The code below turns that off, and a test checks it with a connection that loses one reply.
 (RL.RESERVE, RL.COMMIT and RL.CANCEL have an id, so that they may be sent again.)
 
-[clients](../clients) has wrappers for five languages, which have a deadline, fail open or closed,
+[clients](../clients) has clients for five languages, which have a deadline, fail open or closed,
 as you choose, and settle reservations; [recipes.md](recipes.md) shows requests for common uses.
 
 A user of `--users-file` needs only the category @limit: it has the commands that decide, and those
@@ -67,7 +67,7 @@ redis-benchmark ends at the first error:
     ),
     Section(
         "Python: redis-py",
-        "apt-get install python3-redis",
+        "apt-get install python3-redis`, or `pip install redis",
         "python_redis.py",
         """\
 A lost reply is a `ConnectionError` or a `TimeoutError`, a bad limit a `ResponseError`. Versions

@@ -1,4 +1,5 @@
-"""The wrappers of clients/, each with a program, limited_program.*, that calls it.
+"""Wrappers of clients/ that are files to copy, each with a program, limited_program.*, that calls
+it.
 
 A program reads a call per line and prints what its caller sees; the numbers are milliseconds.
 
@@ -76,10 +77,6 @@ def _javascript(directory):
     return "node", f"{directory}/limited_program.mjs"
 
 
-def _python(_directory):
-    return "/usr/bin/python3", str(FOLDER / "limited_program.py")
-
-
 def _rust(directory):
     options = f"--edition 2021 -D warnings -o {directory}/program"
     _run("/usr/bin/rustc", *options.split(), str(FOLDER / "limited_program.rs"))
@@ -87,7 +84,7 @@ def _rust(directory):
 
 
 # By name: functions that prepare a program in a directory and return the words that start it.
-WRAPPERS = {"cpp": _cpp, "go": _go, "javascript": _javascript, "python": _python, "rust": _rust}
+WRAPPERS = {"cpp": _cpp, "go": _go, "javascript": _javascript, "rust": _rust}
 
 
 def _run(*command, **settings):

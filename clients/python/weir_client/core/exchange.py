@@ -1,0 +1,28 @@
+"""The request that a plan yields, and the two ways in which it gets no reply."""
+
+from typing import NamedTuple, Tuple
+
+
+class Ask(NamedTuple):
+    """A request: send it once, and wait for the reply so many seconds at most."""
+
+    words: Tuple[bytes, ...]
+    seconds: float
+    apart: bool = False  # on a connection of its own, as the reply takes long
+
+
+class Lost(Exception):
+    """Thrown into a plan: no reply. `cause` is one of causes.CAUSES."""
+
+    def __init__(self, cause, text=""):
+        super().__init__(text)
+        self.cause = cause
+
+
+class Refused(Exception):
+    """Thrown into a plan: an error of the server, with its whole text."""
+
+    def __init__(self, text, is_login=False):
+        super().__init__(text)
+        self.text = text
+        self.is_login = is_login  # it was the answer to AUTH

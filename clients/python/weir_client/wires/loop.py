@@ -1,0 +1,250 @@
+"""The wire of asyncio."""
+
+import asyncio
+import collections
+import time
+
+import redis
+from redis.asyncio.connection import Connection, SSLConnection, UnixDomainSocketConnection
+
+from ..core.causes import leaves_connection, leaves_server
+from ..core.engine import CONNECT_SECONDS
+from ..core.errors import Mistake
+from ..core.exchange import Lost, Refused
+from ..core.route import Dial, Hang, Route
+from ..core.shelf import Shelf
+from .redis_py import connection_options, outcome
+
+
+class Wire:
+    """For one event loop at a time: on another one it begins again. Not thread-safe.
+
+    A call that is cancelled closes its connection, so that no reply reaches the next caller.
+    """
+
+    def __init__(self, settings, links_max, is_busy_when_full=False):
+        self._settings = settings
+        self._links_max = links_max
+        self._is_busy_when_full = is_busy_when_full
+        self._is_closed = False
+        self._loop = None
+
+    async def ask(self, words, seconds):
+        """The reply. Raises Lost or Refused, and other exceptions of redis-py as they are."""
+        if self._is_closed:
+            raise Mistake("the Limiter is closed")
+        if self._loop is not asyncio.get_running_loop():
+            self._begin()  # the connections are another loop's
+        try:
+            return await asyncio.wait_for(self._ask(words), seconds)
+        except asyncio.TimeoutError:
+            raise Lost("timeout", "no reply in time") from None
+
+    async def close(self):
+        self._is_closed = True
+        if self._loop is asyncio.get_running_loop():
+            self._close_all(self._shelf.close())
+            for task in tuple(self._tasks):
+                if task not in self._closing:
+                    task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _begin(self):
+        self._loop = asyncio.get_running_loop()
+        self._route = Route(self._settings)
+        self._shelf = Shelf(self._links_max)
+        self._waiting = collections.deque()  # futures of callers that wait for a link
+        self._tasks = set()  # that connect or close
+        self._closing = set()  # those of them that close
+        self._late = None  # what a login was told when its caller had gone
+
+    async def _ask(self, words):
+        link = await self._take()
+        try:
+            reply = await link.ask(words)
+        except Refused as refused:
+            self._give(link, leaves_connection(refused))
+            if leaves_server(refused):
+                self._leave_server()
+            raise
+        except Lost:
+            self._give(link, is_useless=True)
+            self._leave_server()
+            raise
+        except BaseException:
+            self._give(link, is_useless=True)
+            raise
+        self._give(link)
+        return reply
+
+    async def _take(self):
+        """A link of the shelf, or a new one, once it is there."""
+        late, self._late = self._late, None
+        if late is not None:
+            raise late
+        attempt = None
+        while True:
+            if (link := self._fresh_link()) is not None:
+                return link
+            waiting = self._loop.create_future()
+            if attempt is None and self._shelf.has_room:
+                self._shelf.opening()
+                attempt = waiting
+                self._start(self._connect(attempt))
+            elif attempt is None and self._is_busy_when_full:
+                raise Lost("busy", "too many calls wait")
+            self._waiting.append(waiting)
+            try:
+                link = await waiting
+            except asyncio.CancelledError:
+                self._hand_on(waiting)
+                raise
+            if link is not None:
+                return link
+            attempt = None  # another link is free; the new one is for a later call
+
+    def _hand_on(self, waiting):
+        """What a caller waited for that is gone is for the next one."""
+        if not waiting.done() or waiting.cancelled() or waiting.exception() is not None:
+            return
+        link = waiting.result()
+        if link is None:
+            self._wake_one()
+        else:
+            self._give(link)
+
+    def _fresh_link(self):
+        """A link that waits, and that the server has not closed meanwhile."""
+        while (link := self._shelf.take()) is not None:
+            if not link.is_ended():
+                return link
+            self._shelf.dropped()
+            self._close_all((link,))
+        return None
+
+    def _give(self, link, is_useless=False):
+        if is_useless:
+            self._shelf.dropped()
+        else:
+            is_useless = not self._shelf.put(link)
+        if is_useless:
+            self._close_all((link,))
+        self._wake_one()
+
+    def _wake_one(self):
+        while self._waiting:
+            waiting = self._waiting.popleft()
+            if not waiting.done():
+                waiting.set_result(None)
+                return
+
+    def _leave_server(self):
+        self._route.forget()
+        self._close_all(self._shelf.begin_generation())
+
+    async def _connect(self, attempt):
+        try:
+            link = await _play(self._route.connecting(CONNECT_SECONDS), self._settings.tls)
+        except asyncio.CancelledError:
+            self._shelf.dropped()
+            raise
+        except Exception as error:  # pylint: disable=broad-except
+            self._shelf.dropped()
+            self._route.forget()
+            if not attempt.done():
+                attempt.set_exception(error)
+            elif not isinstance(error, Lost):
+                self._late = error
+            return
+        self._shelf.opened(link)
+        if not attempt.done():
+            attempt.set_result(link)
+        else:
+            self._give(link)
+
+    def _close_all(self, links):
+        for link in links:
+            self._closing.add(task := self._start(link.close()))
+            task.add_done_callback(self._closing.discard)
+
+    def _start(self, coroutine):
+        task = self._loop.create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+class _Link:
+    """A connection of redis-py, without deadlines: the caller's ends it."""
+
+    def __init__(self, place, tls):
+        self.generation = 0
+        if place.path:
+            kind, options = UnixDomainSocketConnection, {"path": place.path}
+        else:
+            kind = Connection if tls is None else SSLConnection
+            options = {"host": place.host, "port": place.port, "socket_keepalive": True}
+        options.update(connection_options(), socket_timeout=None, socket_connect_timeout=None)
+        self._connection = kind(**options)
+        if tls is not None and not place.path:
+            self._connection.ssl_context.context = tls
+
+    async def connect(self):
+        try:
+            await self._connection.connect()
+        except redis.RedisError as error:
+            raise outcome(error) from error
+
+    async def ask(self, words):
+        try:
+            await self._connection.send_command(*words)
+            return await self._connection.read_response()
+        except redis.RedisError as error:
+            raise outcome(error) from error
+
+    def is_ended(self):
+        """Whether the stream has ended. redis-py's own test for that changes with its versions."""
+        reader = getattr(self._connection, "_reader", None)
+        return reader is None or reader.at_eof()
+
+    async def close(self):
+        try:
+            await self._connection.disconnect()
+        except (OSError, redis.RedisError):
+            pass  # it was lost before
+
+
+async def _play(plan, tls):
+    """Plays a plan of route.py; its link."""
+    end = time.monotonic() + CONNECT_SECONDS
+    sent, thrown = None, None
+    try:
+        while True:
+            step = plan.send(sent) if thrown is None else plan.throw(thrown)
+            sent, thrown = None, None
+            try:
+                sent = await _take_step(step, tls, end)
+            except (Lost, Refused) as error:
+                thrown = error
+    except StopIteration as stop:
+        return stop.value
+
+
+async def _take_step(step, tls, end):
+    remaining = max(0.0, end - time.monotonic())
+    if isinstance(step, Hang):
+        return await step.link.close()
+    is_dial = isinstance(step, Dial)
+    link = _Link(step.place, tls) if is_dial else step.link
+    doing = link.connect() if is_dial else link.ask(step.words)
+    try:
+        done = await asyncio.wait_for(doing, min(remaining, step.seconds) if is_dial else remaining)
+        return link if is_dial else done
+    except Refused:
+        raise
+    except asyncio.TimeoutError:
+        await link.close()
+        raise Lost("timeout", "no connection in time") from None
+    except BaseException:
+        await link.close()
+        raise

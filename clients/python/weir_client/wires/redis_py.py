@@ -1,0 +1,58 @@
+"""The sides of redis-py that both wires need to know: quiet connections, and what its errors mean.
+
+Versions from 4.3 on. They turn some errors of the server into classes and cut off the first word.
+"""
+
+import redis
+from redis import exceptions
+
+from ..core.exchange import Lost, Refused
+
+# A subclass stands before its base.
+_PREFIXES = (
+    ("BusyLoadingError", "LOADING"),
+    ("ReadOnlyError", "READONLY"),
+    ("NoPermissionError", "NOPERM"),
+    ("OutOfMemoryError", "OOM"),
+    ("MasterDownError", "MASTERDOWN"),
+    ("ClusterDownError", "CLUSTERDOWN"),
+    ("TryAgainError", "TRYAGAIN"),
+    ("ClusterCrossSlotError", "CROSSSLOT"),
+    ("MovedError", "MOVED"),
+    ("AskError", "ASK"),
+    ("ExecAbortError", "EXECABORT"),
+    ("NoScriptError", "NOSCRIPT"),
+    ("AuthenticationError", "NOAUTH"),
+)
+_CLASSES = tuple(
+    (getattr(exceptions, name), prefix) for name, prefix in _PREFIXES if hasattr(exceptions, name)
+)
+_FULL = "max number of clients reached"
+
+
+def connection_options():
+    """Those with which a connection sends nothing of its own, and returns bytes in RESP2."""
+    if int(redis.__version__.partition(".")[0]) < 5:
+        return {}
+    if hasattr(redis, "DriverInfo"):
+        return {"protocol": 2, "driver_info": None}
+    return {"protocol": 2, "lib_name": None, "lib_version": None}
+
+
+def outcome(error):
+    """The Lost or Refused that an exception of redis-py stands for; others are raised again."""
+    text = str(error)
+    for kind, prefix in _CLASSES:
+        if isinstance(error, kind):
+            return Refused(f"{getattr(error, 'status_code', None) or prefix} {text}")
+    if isinstance(error, exceptions.TimeoutError):
+        return Lost("timeout", text)
+    if isinstance(error, exceptions.ConnectionError):
+        if _FULL in text:
+            return Refused(f"ERR {text}")
+        below = error.__context__  # its text is better: some versions lose half of it
+        return Lost("connection", str(below if isinstance(below, OSError) else text))
+    if isinstance(error, exceptions.ResponseError):
+        first = text.partition(" ")[0]
+        return Refused(text if first.isalpha() and first.isupper() else f"ERR {text}")
+    raise error

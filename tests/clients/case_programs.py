@@ -1,0 +1,108 @@
+"""Clients, each with a program in programs/ that calls it, for the cases of clients/cases.json.
+
+A program reads a call per line, a JSON list of a name and its arguments, and prints on one line
+what its caller sees. Times are whole milliseconds. What it prints:
+
+    a Decision      REASON REMAINING RETRY_AFTER RESET_AFTER LIMIT, "denied 0 700 900 0"; "-" is for
+                    none. Without an answer: "unavailable CAUSE allowed", or "... denied".
+                    Behind it, for each row of its limits,
+                    " | NAME ALLOWED COUNT REMAINING RETRY_AFTER RESET_AFTER GROUP COST KEEP"
+    Limited         limited KEY RETRY_AFTER REASON
+    a Mistake       mistake TEXT; clients may lack the first word of the server's text
+    a wrong type    type TEXT
+    Unavailable     raised CAUSE
+
+The calls:
+
+    limiter {OPTIONS}       closes the Limiter and makes the next: with a clock that stands still;
+                            with timers as it is moved, or real ones ("timer": true); and with a
+                            callback of outages that records them ("callback": "raises", "none").
+                            Else the options are the client's: url, host, port, unix_socket,
+                            username, password, tls, sentinels, master, fail, deadline_ms. "ok"
+    address                 its URL without the password, fail, deadline: "redis://h:7379 open 50"
+    text                    how it is printed (repr, toString)
+    close                   closes it: "ok"
+    causes                  those recorded since the last such call, or "none"
+    counts                  those above 0: "asked 2 allowed 1 timeout 1"
+    clock MS                moves the clock
+    delay MS                moves it when it is read next, right after that
+    beats                   the number of timers
+    allow WORD ...          a Decision; so details (with rows), peek, charge, refund
+    wait MS WORD ...        a Decision
+    command WORD ...        the reply as JSON
+    verify WORD ...         "ok"
+    fields WORD ...         allows with details; "NAME: VALUE | NAME: VALUE | STATUS BODY", with the
+                            legacy fields; the last if it is not allowed; "none" if there is none
+    plain_fields WORD ...   the same without details
+    caller PEER [FORWARDED ...] HOPS      the default key of a middleware
+    check WORD ...          "passes" if it is allowed, else Limited
+    mail NAME LIMIT ...     calls a limited action whose key is mail:NAME: "to NAME"
+    slice SIZE MS WORD ...  makes a slice: "ok"; spend: "passes"; give_back: "ok"
+    reserve ESTIMATE MS WORD ...      "passes"
+    settle USED             "settled" or "not settled"; so settle_or_charge USED
+    cancel                  "ok"
+    scope leaves|fails|settles ESTIMATE MS WORD ...
+                            reserves in a scope that is left as it is, or by an error, or once the
+                            estimate is settled: "left" or "failed"
+    lease MS WORD ...       "passes"; lost: "held" or "lost"; release: "freed" or "not held"
+    lease_scope MS WORD ... "left"
+    flood N                 checks N keys with the limit `none`: how many passed
+    crowd CALLERS TIMES [WORD ...]    each of them checks, or spends, so often: how many passed
+
+A word is a string, or null, true, a number, a list, or an object of one key: {"hex": "00ff"} is
+bytes, {"integer": "..."} a whole number of any size, {"nan": "nan"}, {"object": []},
+{"undefined": 0}. Rows with words of a type that a language does not have are not played with it.
+"""
+
+import os
+import subprocess
+from pathlib import Path
+
+from weir_e2e import client_environment
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = Path(__file__).parent / "programs"
+
+
+class Client:
+    """One client: the words that start its program, and which words its callers can pass."""
+
+    def __init__(self, prepare, types=()):
+        self.prepare = prepare  # called with a directory of its own
+        self.types = types  # of words besides strings: "null", "integer", "hex" ...
+
+    def can_pass(self, words):
+        return all(_type(word) in (*self.types, "string") for word in words)
+
+
+def _type(word):
+    if isinstance(word, dict):
+        return next(iter(word))
+    names = {type(None): "null", bool: "boolean", int: "integer", float: "fraction", list: "list"}
+    return names.get(type(word), "string")
+
+
+def _python(*arguments):
+    return lambda _directory: ("/usr/bin/python3", str(PROGRAMS / "program.py"), *arguments)
+
+
+_PYTHON_TYPES = ("null", "boolean", "integer", "fraction", "list", "hex", "nan", "object")
+
+CLIENTS = {
+    "python": Client(_python(), _PYTHON_TYPES),
+    "python-asyncio": Client(_python("asyncio"), _PYTHON_TYPES),
+}
+
+
+def start(command, directory):
+    """Starts a prepared program."""
+    environment = {**client_environment(directory), "PYTHONPATH": str(ROOT / "clients/python")}
+    return subprocess.Popen(
+        command,
+        cwd=directory,
+        env={**environment, "PYTHONDONTWRITEBYTECODE": "1", "PATH": os.environ["PATH"]},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        bufsize=1,
+    )
