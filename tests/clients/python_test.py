@@ -231,6 +231,28 @@ class LimiterTests:
         self.addCleanup(server.resume)
         self.assert_fails_as_chosen(self.url(server))
 
+    def test_a_server_that_is_stopped_with_tls(self):
+        server = self.start_tls("--tls-auth-clients=optional")
+        url = f"rediss://127.0.0.1:{server.tls_port}?ca={self.authority.certificate}"
+        limiter = self.limiter(url, deadline=0.5)
+        self.await_equal(lambda: self.allow(limiter, "k", "100/h,cost=0").reason, "allowed")
+        server.pause()
+        self.addCleanup(server.resume)
+        for _ in range(2):
+            begin = time.monotonic()
+            self.assertEqual(self.allow(limiter, "k", "100/h,cost=0").cause, "timeout")
+            self.assertLess(time.monotonic() - begin, BOUND_SECONDS)
+
+    def test_a_decorator_of_the_other_kind_of_function(self):
+        limiter = self.limiter("redis://127.0.0.1")
+
+        async def coroutine():
+            pass
+
+        is_asyncio = self.limiter_class is weir_client.aio.Limiter
+        with self.assertRaises(TypeError):
+            limiter.limited("k", "1/s")(print if is_asyncio else coroutine)
+
     def test_no_server_at_all(self):
         with socket.socket() as unheard:
             unheard.bind(("127.0.0.1", 0))  # and does not listen
@@ -362,11 +384,11 @@ class AsyncioLimiterTest(LimiterTests, TlsServerTest):
 
     def setUp(self):
         super().setUp()
-        self.loop = asyncio.new_event_loop()
-        self.addCleanup(self.loop.close)
+        self.runner = asyncio.Runner()
+        self.addCleanup(self.runner.close)
 
     def do(self, result):
-        return self.loop.run_until_complete(result) if asyncio.iscoroutine(result) else result
+        return self.runner.run(result) if asyncio.iscoroutine(result) else result
 
     # Goal: after a call was cancelled, its reply reaches no other. Method: the server is stopped
     # while it is asked, and answers when it goes on.
@@ -409,10 +431,9 @@ class AsyncioLimiterTest(LimiterTests, TlsServerTest):
     def test_one_limiter_on_two_loops(self):
         limiter = self.limiter(self.url(self.start()))
         self.assertTrue(self.do(limiter.allow("k", "5/h")))
-        second = asyncio.new_event_loop()
-        self.addCleanup(second.close)
-        self.assertTrue(second.run_until_complete(limiter.allow("k", "5/h")))
-        second.run_until_complete(limiter.close())
+        with asyncio.Runner() as second:
+            self.assertTrue(second.run(limiter.allow("k", "5/h")))
+        self.assertTrue(self.do(limiter.allow("k", "5/h")))
 
 
 if __name__ == "__main__":

@@ -148,11 +148,11 @@ class AsgiTest(MiddlewareTests, ChargingTests, ServerTest):
 
     def setUp(self):
         super().setUp()
-        self.loop = asyncio.new_event_loop()
-        self.addCleanup(self.loop.close)
+        self.runner = asyncio.Runner()
+        self.addCleanup(self.runner.close)
 
     def do(self, result):
-        return self.loop.run_until_complete(result)
+        return self.runner.run(result)
 
     def protect(self, limiter, **options):
         async def hello(scope, _receive, send):

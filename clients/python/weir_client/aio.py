@@ -8,6 +8,7 @@ A call that is cancelled closes its connection.
 
 import asyncio
 import functools
+import inspect
 
 from .core.engine import Engine, limited, words_for
 from .core.exchange import Lost, Refused
@@ -74,6 +75,9 @@ class Limiter:
         """A decorator of a coroutine function; see weir_client.Limiter.limited."""
 
         def decorate(action):
+            if not inspect.iscoroutinefunction(action):
+                raise TypeError("a function that is no coroutine needs weir_client.Limiter")
+
             @functools.wraps(action)
             async def asked(*arguments, **named):
                 await self.check(*words_for(words, arguments, named))

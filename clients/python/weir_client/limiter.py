@@ -7,6 +7,7 @@ weir_client.aio has the same for asyncio.
 """
 
 import functools
+import inspect
 import threading
 
 from .core.engine import Engine, limited, words_for
@@ -94,6 +95,9 @@ class Limiter:
         """
 
         def decorate(action):
+            if inspect.iscoroutinefunction(action):
+                raise TypeError("a coroutine function needs the Limiter of weir_client.aio")
+
             @functools.wraps(action)
             def asked(*arguments, **named):
                 self.check(*words_for(words, arguments, named))

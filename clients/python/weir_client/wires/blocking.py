@@ -44,6 +44,8 @@ class Wire:
             self._give(link, is_useless=True)
             if lost.cause == "connection":
                 self._leave_server()
+            else:
+                self._forget_server()
             raise
         except BaseException:
             self._give(link, is_useless=True)
@@ -94,6 +96,7 @@ class Wire:
                     unused = attempt.take()
                     if unused is not None and not self._shelf.put(unused):
                         unused.close()
+                self._changed.notify()  # this caller may have been woken for a link it leaves
 
     def _fresh_link(self):
         """A link that waits, and that the server has not closed meanwhile."""
@@ -114,7 +117,13 @@ class Wire:
         if is_useless:
             link.close()
 
+    def _forget_server(self):
+        """The next link asks the Sentinels again, if there are any."""
+        with self._changed:
+            self._route.forget()
+
     def _leave_server(self):
+        """So does it, and the links that there are are closed."""
         with self._changed:
             self._route.forget()
             links = self._shelf.begin_generation()

@@ -2,6 +2,7 @@
 
 import asyncio
 import collections
+import contextlib
 import time
 
 import redis
@@ -14,6 +15,9 @@ from ..core.exchange import Lost, Refused
 from ..core.route import Dial, Hang, Route
 from ..core.shelf import Shelf
 from .redis_py import connection_options, outcome
+
+
+CLOSE_SECONDS = 1.0
 
 
 class Wire:
@@ -35,10 +39,16 @@ class Wire:
             raise Mistake("the Limiter is closed")
         if self._loop is not asyncio.get_running_loop():
             self._begin()  # the connections are another loop's
+        # Not wait_for(): that waits until redis-py has closed the connection, with TLS for 30 s.
+        asking = self._start(self._ask(words))
         try:
-            return await asyncio.wait_for(self._ask(words), seconds)
-        except asyncio.TimeoutError:
-            raise Lost("timeout", "no reply in time") from None
+            await asyncio.wait((asking,), timeout=seconds)
+        finally:
+            asking.cancel()  # no effect if it is done
+        if not asking.done():
+            self._route.forget()
+            raise Lost("timeout", "no reply in time")
+        return asking.result()
 
     async def close(self):
         self._is_closed = True
@@ -50,11 +60,14 @@ class Wire:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _begin(self):
+        """Begins on this loop. The links of another one are let go, as that may have ended."""
+        for link in self._shelf.begin_generation() if self._loop else ():
+            link.abandon()
         self._loop = asyncio.get_running_loop()
         self._route = Route(self._settings)
         self._shelf = Shelf(self._links_max)
         self._waiting = collections.deque()  # futures of callers that wait for a link
-        self._tasks = set()  # that connect or close
+        self._tasks = set()  # that ask, connect or close
         self._closing = set()  # those of them that close
         self._late = None  # what a login was told when its caller had gone
 
@@ -170,8 +183,13 @@ class Wire:
     def _start(self, coroutine):
         task = self._loop.create_task(coroutine)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
         return task
+
+    def _ended(self, task):
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # seen, also if its caller has gone
 
 
 class _Link:
@@ -207,11 +225,19 @@ class _Link:
         reader = getattr(self._connection, "_reader", None)
         return reader is None or reader.at_eof()
 
+    def abandon(self):
+        """Closes the connection of a loop that is not this one, which redis-py cannot."""
+        writer = getattr(self._connection, "_writer", None)
+        if writer is not None:
+            self._connection._writer = self._connection._reader = None
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                writer.transport.abort()
+
     async def close(self):
         try:
-            await self._connection.disconnect()
-        except (OSError, redis.RedisError):
-            pass  # it was lost before
+            await asyncio.wait_for(self._connection.disconnect(), CLOSE_SECONDS)
+        except (OSError, asyncio.TimeoutError, redis.RedisError):
+            pass  # it was lost before, or the server does not close its side
 
 
 async def _play(plan, tls):
