@@ -52,6 +52,9 @@ The calls:
 A word is a string, or null, true, a number, a list, or an object of one key: {"hex": "00ff"} is
 bytes, {"integer": "..."} a whole number of any size, {"nan": "nan"}, {"object": []},
 {"undefined": 0}. Rows with words of a type that a language does not have are not played with it.
+
+Environment:
+    WEIR_CLIENT_PYTHON    the interpreter for the Python client, if not Debian's
 """
 
 import os
@@ -83,7 +86,8 @@ def _type(word):
 
 
 def _python(*arguments):
-    return lambda _directory: ("/usr/bin/python3", str(PROGRAMS / "program.py"), *arguments)
+    python = os.environ.get("WEIR_CLIENT_PYTHON", "/usr/bin/python3")
+    return lambda _directory: (python, str(PROGRAMS / "program.py"), *arguments)
 
 
 _PYTHON_TYPES = ("null", "boolean", "integer", "fraction", "list", "hex", "nan", "object")

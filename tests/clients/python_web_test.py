@@ -5,6 +5,7 @@ The applications are called as a web server calls them, without one.
 """
 
 import asyncio
+import http.client
 import json
 import unittest
 from wsgiref.util import setup_testing_defaults
@@ -19,7 +20,7 @@ import weir_client.asgi
 import weir_client.fastapi
 import weir_client.wsgi
 from weir_client import Mistake
-from weir_e2e import DEADLINE, NEVER, ServerTest
+from weir_e2e import DEADLINE, NEVER, ServerTest, free_port
 
 LIMIT = f"3/{NEVER},fixed,name=few"
 PREFLIGHT = {"access-control-request-method": "POST"}
@@ -275,6 +276,39 @@ class FlaskTest(WsgiTest):
 
         app.wsgi_app = weir_client.wsgi.RateLimit(app.wsgi_app, limiter=limiter, **options)
         self.app = app
+
+
+class CheckTest(ServerTest):
+    # Goal: a service and a proxy tell callers the same. Method: one key is denied by both.
+    def test_a_denial_is_told_as_by_the_path_check(self):
+        port = free_port()
+        server = self.start("--http-port", str(port))
+        server.wait_for_log(rf"listening on 127\.0\.0\.1:{port} for HTTP")
+        limits = "1/h,name=few", "2/d,fixed,name=daily", "5/s,shadow,name=trial"
+
+        def told_by_check():
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE)
+            connection.request("GET", "/check?key=k&limit=" + "&limit=".join(limits))
+            response = connection.getresponse()
+            headers = {name.lower(): value for name, value in response.getheaders()}
+            body = response.read().decode()
+            connection.close()
+            told = {name: headers.get(name) for name in ("ratelimit", "retry-after")}
+            return response.status, told, body
+
+        with weir_client.Limiter(f"redis://127.0.0.1:{server.port}", deadline=DEADLINE) as limiter:
+            self.assertTrue(limiter.allow("k", *limits))
+
+            def told_by_client():
+                decision = limiter.peek("k", *limits, details=True)
+                headers = {name.lower(): value for name, value in weir_client.fields(decision)}
+                told = {name: headers.get(name) for name in ("ratelimit", "retry-after")}
+                status, body = weir_client.problem(decision)
+                return status, told, body
+
+            # The second may end between the two.
+            self.await_equal(lambda: told_by_client() == told_by_check(), True)
+            self.assertEqual(told_by_client()[0], 429)
 
 
 if __name__ == "__main__":

@@ -6,17 +6,23 @@
 A call that is cancelled closes its connection.
 """
 
+from __future__ import annotations
+
 import asyncio
 import functools
 import inspect
+from typing import Any, Callable, Optional, Union
 
+from .core.counters import Counts
+from .core.decision import Decision
 from .core.engine import Engine, limited, words_for
 from .core.exchange import Lost, Refused
 from .core.hold import HoldPlans
 from .core.lease import LeasePlans
 from .core.settings import Settings
 from .core.slices import SlicePlans
-from .limiter import LINKS_MAX, WAITS_MAX
+from .core.words import Word
+from .limiter import LINKS_MAX, WAITS_MAX, Action
 from .wires.loop import Wire
 
 
@@ -35,43 +41,45 @@ class Limiter:
     """Asks weir, on one event loop at a time. The options are those of weir_client.Limiter; `every`
     is called with a coroutine function."""
 
-    def __init__(self, url=None, **options):
+    def __init__(self, url: Optional[str] = None, **options: Any) -> None:
         self._settings = Settings.of(url, **options)
         self._engine = Engine(self._settings)
         self._every = self._settings.every or every
         self._wire = Wire(self._settings, LINKS_MAX)
         self._waits = Wire(self._settings, WAITS_MAX, is_busy_when_full=True)
 
-    async def allow(self, *words, details=False):
+    async def allow(self, *words: Word, details: bool = False) -> Decision:
         """One Decision. With `details`, decision.limits has a row for each limit."""
         return await self._run(self._engine.allow(words, details))
 
-    async def peek(self, *words, details=False):
+    async def peek(self, *words: Word, details: bool = False) -> Decision:
         """What `allow` would say; takes nothing."""
         return await self._run(self._engine.look(b"RL.PEEK", words, details))
 
-    async def charge(self, *words, details=False):
+    async def charge(self, *words: Word, details: bool = False) -> Decision:
         """Charges what has been used already, whether it is there or not."""
         return await self._run(self._engine.look(b"RL.CHARGE", words, details))
 
-    async def refund(self, *words, details=False):
+    async def refund(self, *words: Word, details: bool = False) -> Decision:
         """Gives tokens back."""
         return await self._run(self._engine.look(b"RL.REFUND", words, details))
 
-    async def wait(self, timeout, *words, details=False):
+    async def wait(self, timeout: float, *words: Word, details: bool = False) -> Decision:
         """Waits for the tokens, `timeout` seconds at most. At most 16 calls wait at a time."""
         return await self._run(self._engine.wait(timeout, words, details))
 
-    async def command(self, *words):
+    async def command(self, *words: Word) -> Any:
         """The reply to any command. Never fails open: raises Mistake or Unavailable."""
         return await self._run(self._engine.command(words))
 
-    async def verify(self, *words):
+    async def verify(self, *words: Word) -> None:
         """Connects, logs in and asks RL.PEEK, of your own words if given. Raises whatever is wrong,
         an outage too."""
         await self._run(self._engine.verify(words))
 
-    def limited(self, *words):
+    def limited(
+        self, *words: Union[Word, Callable[..., Word]]
+    ) -> Callable[[Action], Action]:
         """A decorator of a coroutine function; see weir_client.Limiter.limited."""
 
         def decorate(action):
@@ -87,7 +95,7 @@ class Limiter:
 
         return decorate
 
-    async def check(self, *words):
+    async def check(self, *words: Word) -> Decision:
         """Returns the Decision if it is allowed, else raises Limited."""
         request = self._engine.request(words)
         decision = await self.allow(*words)
@@ -95,24 +103,24 @@ class Limiter:
             raise limited(decision, request)
         return decision
 
-    def reserve(self, ttl, *words, estimate=None):
+    def reserve(self, ttl: float, *words: Word, estimate: Optional[int] = None) -> Hold:
         """A Hold: `async with limiter.reserve(...) as held`."""
         return Hold(self._run, HoldPlans(self._engine, ttl, words, estimate))
 
-    def lease(self, ttl, *words):
+    def lease(self, ttl: float, *words: Word) -> Lease:
         """A Lease: `async with limiter.lease(...) as slot`."""
         return Lease(self._run, LeasePlans(self._engine, ttl, words), self._every)
 
-    def slice(self, size, seconds, *words):
+    def slice(self, size: int, seconds: float, *words: Word) -> Slice:
         """A Slice: up to `size` tokens taken at once, to be spent within `seconds`."""
         plans = SlicePlans(self._engine, size, seconds, words)
         return Slice(self._run, plans, self._every, self._engine.deadline)
 
-    def counts(self):
+    def counts(self) -> Counts:
         """The Counts since the Limiter was made."""
         return self._engine.counters.counts()
 
-    async def close(self):
+    async def close(self) -> None:
         """Closes the connections. Later calls raise Mistake."""
         await self._wire.close()
         await self._waits.close()
@@ -155,19 +163,19 @@ class Hold:
         return self
 
     @property
-    def is_open(self):
+    def is_open(self) -> bool:
         """Whether there is a hold to settle: not without an answer of weir."""
         return self._plans.is_open
 
-    async def settle(self, used):
+    async def settle(self, used: int) -> bool:
         """Charges what was used in place of the estimate. Returns whether that is so."""
         return await self._run(self._plans.settle(used))
 
-    async def settle_or_charge(self, used):
+    async def settle_or_charge(self, used: int) -> bool:
         """Settles; if the hold has expired, charges what was used. Returns whether it settled."""
         return await self._run(self._plans.settle_or_charge(used))
 
-    async def cancel(self):
+    async def cancel(self) -> None:
         """Gives all of it back, unless it has been settled."""
         await self._run(self._plans.cancel())
 
@@ -197,11 +205,11 @@ class Lease:
         return self
 
     @property
-    def lost(self):
+    def lost(self) -> bool:
         """Whether weir may have given the slot to another worker."""
         return self._plans.lost
 
-    async def release(self):
+    async def release(self) -> bool:
         """Frees the slot. Returns whether it was held until now."""
         stop, self._stop = self._stop, None
         if stop is not None:
@@ -231,7 +239,7 @@ class Slice:
         self._lock = asyncio.Lock()  # held while a plan is played
         self._stop = None
 
-    async def spend(self):
+    async def spend(self) -> None:
         """Spends a token, or raises Limited. It may take two deadlines."""
         try:
             await asyncio.wait_for(self._lock.acquire(), self._deadline)
@@ -246,7 +254,7 @@ class Slice:
         finally:
             self._lock.release()
 
-    async def give_back(self):
+    async def give_back(self) -> None:
         """Settles the slice, so that what is left comes back. The end of a scope does it."""
         async with self._lock:
             self._stop_timer()

@@ -6,17 +6,25 @@
 weir_client.aio has the same for asyncio.
 """
 
+from __future__ import annotations
+
 import functools
 import inspect
 import threading
+from typing import Any, Callable, Optional, TypeVar, Union
 
+from .core.counters import Counts
+from .core.decision import Decision
 from .core.engine import Engine, limited, words_for
 from .core.exchange import Lost, Refused
 from .core.hold import HoldPlans
 from .core.lease import LeasePlans
 from .core.settings import Settings
 from .core.slices import SlicePlans
+from .core.words import Word
 from .wires.blocking import Wire
+
+Action = TypeVar("Action", bound=Callable[..., Any])
 
 LINKS_MAX = 16
 WAITS_MAX = 16
@@ -52,43 +60,45 @@ class Limiter:
     COST too. An outage never raises from a call that returns a Decision. A Mistake always does.
     """
 
-    def __init__(self, url=None, **options):
+    def __init__(self, url: Optional[str] = None, **options: Any) -> None:
         self._settings = Settings.of(url, **options)
         self._engine = Engine(self._settings)
         self._every = self._settings.every or every
         self._wire = Wire(self._settings, LINKS_MAX)
         self._waits = Wire(self._settings, WAITS_MAX, is_busy_when_full=True)
 
-    def allow(self, *words, details=False):
+    def allow(self, *words: Word, details: bool = False) -> Decision:
         """One Decision. With `details`, decision.limits has a row for each limit."""
         return self._run(self._engine.allow(words, details))
 
-    def peek(self, *words, details=False):
+    def peek(self, *words: Word, details: bool = False) -> Decision:
         """What `allow` would say; takes nothing."""
         return self._run(self._engine.look(b"RL.PEEK", words, details))
 
-    def charge(self, *words, details=False):
+    def charge(self, *words: Word, details: bool = False) -> Decision:
         """Charges what has been used already, whether it is there or not."""
         return self._run(self._engine.look(b"RL.CHARGE", words, details))
 
-    def refund(self, *words, details=False):
+    def refund(self, *words: Word, details: bool = False) -> Decision:
         """Gives tokens back."""
         return self._run(self._engine.look(b"RL.REFUND", words, details))
 
-    def wait(self, timeout, *words, details=False):
+    def wait(self, timeout: float, *words: Word, details: bool = False) -> Decision:
         """Waits for the tokens, `timeout` seconds at most. At most 16 calls wait at a time."""
         return self._run(self._engine.wait(timeout, words, details))
 
-    def command(self, *words):
+    def command(self, *words: Word) -> Any:
         """The reply to any command. Never fails open: raises Mistake or Unavailable."""
         return self._run(self._engine.command(words))
 
-    def verify(self, *words):
+    def verify(self, *words: Word) -> None:
         """Connects, logs in and asks RL.PEEK, of your own words if given. Raises whatever is wrong,
         an outage too. Called when a service starts, it makes a wrong address loud."""
         self._run(self._engine.verify(words))
 
-    def limited(self, *words):
+    def limited(
+        self, *words: Union[Word, Callable[..., Word]]
+    ) -> Callable[[Action], Action]:
         """A decorator: the function runs if it is allowed, else Limited is raised.
 
         A word may be a function that makes one from the arguments of the call.
@@ -107,7 +117,7 @@ class Limiter:
 
         return decorate
 
-    def check(self, *words):
+    def check(self, *words: Word) -> Decision:
         """Returns the Decision if it is allowed, else raises Limited."""
         request = self._engine.request(words)
         decision = self.allow(*words)
@@ -115,25 +125,25 @@ class Limiter:
             raise limited(decision, request)
         return decision
 
-    def reserve(self, ttl, *words, estimate=None):
+    def reserve(self, ttl: float, *words: Word, estimate: Optional[int] = None) -> Hold:
         """A Hold for `ttl` seconds: `with limiter.reserve(...) as held`. The estimate is put into
         the words' places `cost={}`."""
         return Hold(self._run, HoldPlans(self._engine, ttl, words, estimate))
 
-    def lease(self, ttl, *words):
+    def lease(self, ttl: float, *words: Word) -> Lease:
         """A Lease of a slot, renewed while its scope lasts."""
         return Lease(self._run, LeasePlans(self._engine, ttl, words), self._every)
 
-    def slice(self, size, seconds, *words):
+    def slice(self, size: int, seconds: float, *words: Word) -> Slice:
         """A Slice: up to `size` tokens taken at once, to be spent within `seconds`."""
         plans = SlicePlans(self._engine, size, seconds, words)
         return Slice(self._run, plans, self._every, self._engine.deadline)
 
-    def counts(self):
+    def counts(self) -> Counts:
         """The Counts since the Limiter was made."""
         return self._engine.counters.counts()
 
-    def close(self):
+    def close(self) -> None:
         """Closes the connections. Later calls raise Mistake."""
         self._wire.close()
         self._waits.close()
@@ -177,11 +187,11 @@ class Hold:
         return self
 
     @property
-    def is_open(self):
+    def is_open(self) -> bool:
         """Whether there is a hold to settle: not without an answer of weir."""
         return self._plans.is_open
 
-    def settle(self, used):
+    def settle(self, used: int) -> bool:
         """Charges what was used in place of the estimate. Returns whether that is so.
 
         It is not if there is no hold, if it has expired, or if weir does not answer; only then can
@@ -189,7 +199,7 @@ class Hold:
         """
         return self._run(self._plans.settle(used))
 
-    def settle_or_charge(self, used):
+    def settle_or_charge(self, used: int) -> bool:
         """Settles; if the hold has expired, charges what was used. Returns whether it is settled.
 
         A hold that expires gives back all that it reserved. So a budget that must not be
@@ -197,7 +207,7 @@ class Hold:
         """
         return self._run(self._plans.settle_or_charge(used))
 
-    def cancel(self):
+    def cancel(self) -> None:
         """Gives all of it back, unless it has been settled."""
         self._run(self._plans.cancel())
 
@@ -227,11 +237,11 @@ class Lease:
         return self
 
     @property
-    def lost(self):
+    def lost(self) -> bool:
         """Whether weir may have given the slot to another worker."""
         return self._plans.lost
 
-    def release(self):
+    def release(self) -> bool:
         """Frees the slot. Returns whether it was held until now."""
         stop, self._stop = self._stop, None
         if stop is not None:
@@ -262,7 +272,7 @@ class Slice:
         self._lock = threading.Lock()  # held while a plan is played
         self._stop = None
 
-    def spend(self):
+    def spend(self) -> None:
         """Spends a token, or raises Limited. It may take two deadlines: to settle the last slice,
         and to take the next one."""
         if not self._lock.acquire(timeout=self._deadline):
@@ -276,7 +286,7 @@ class Slice:
         finally:
             self._lock.release()
 
-    def give_back(self):
+    def give_back(self) -> None:
         """Settles the slice, so that what is left comes back. The end of a scope does it."""
         with self._lock:
             self._stop_timer()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import logging
 import threading
@@ -38,15 +39,15 @@ class Counters:
         self._on_unavailable = on_unavailable
         self._fails_open = fails_open
         self._lock = threading.Lock()
-        self._counts = Counts()
+        self._counts = dict.fromkeys(("asked", "allowed", "denied", "kept", "mistakes"), 0)
+        self._causes = collections.Counter()
         self._log_next = None  # when the next line may be written
         self._log_since = 0  # unavailable answers since the last one
 
     def add(self, *names):
         with self._lock:
             for name in names:
-                more = {name: getattr(self._counts, name) + 1}
-                self._counts = dataclasses.replace(self._counts, **more)
+                self._counts[name] += 1
 
     def add_decision(self, decision):
         self.add("asked", "allowed" if decision.allowed else "denied")
@@ -54,10 +55,8 @@ class Counters:
     def add_unavailable(self, cause, now):
         """Counts it and tells it. What the callback raises is counted as a mistake."""
         with self._lock:
-            causes = dict(self._counts.unavailable)
-            causes[cause] = causes.get(cause, 0) + 1
-            asked = self._counts.asked + 1
-            self._counts = dataclasses.replace(self._counts, asked=asked, unavailable=causes)
+            self._counts["asked"] += 1
+            self._causes[cause] += 1
         if self._on_unavailable is None:
             self._write_log(cause, now)
             return
@@ -68,9 +67,7 @@ class Counters:
 
     def counts(self):
         with self._lock:
-            return dataclasses.replace(
-                self._counts, unavailable=dict(self._counts.unavailable)
-            )
+            return Counts(**self._counts, unavailable=dict(self._causes))
 
     def _write_log(self, cause, now):
         with self._lock:

@@ -10,8 +10,12 @@ in this file only. A denial lists in RateLimit the limits that denied, with the 
 no `t`, and a policy no `w`. Shadow limits are never listed, and at most 8 limits are.
 """
 
+from __future__ import annotations
+
 import json
-from typing import NamedTuple
+from typing import List, NamedTuple, Tuple
+
+from .decision import Decision
 
 ITEMS_MAX = 8
 NUMBER_MAX = 999_999_999_999_999  # an Integer of RFC 9651 has at most 15 digits
@@ -27,7 +31,7 @@ class Problem(NamedTuple):
     body: str
 
 
-def fields(decision, legacy=False):
+def fields(decision: Decision, legacy: bool = False) -> List[Tuple[str, str]]:
     """A list of (name, value); empty if weir is unavailable. `legacy`: X-RateLimit-*, too."""
     if decision.reason == "unavailable":
         return []
@@ -48,7 +52,7 @@ def fields(decision, legacy=False):
     return found
 
 
-def problem(decision):
+def problem(decision: Decision) -> Problem:
     """The Problem of a Decision that is not allowed: 429, or 503 if weir is unavailable."""
     if decision.reason == "unavailable":
         return Problem(503, _json({"title": "Service Unavailable"}))

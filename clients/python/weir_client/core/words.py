@@ -4,7 +4,11 @@ Strings and bytes are sent as they are, whole numbers as their digits. All else 
 since `None` or `1.5` in a key is one bucket for all callers, or a bucket for none.
 """
 
+from typing import Union
+
 from .errors import Mistake
+
+Word = Union[str, bytes, int]
 
 _COST_PLACE = b"cost={}"
 
