@@ -68,14 +68,22 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 
 class Client:
-    """One client: the words that start its program, and which words its callers can pass."""
+    """One client: the words that start its program, and what it can be asked."""
 
-    def __init__(self, prepare, types=()):
+    def __init__(self, prepare, types=(), lacks=()):
+        """`lacks`: "sentinel", "callers" (it has no middleware)."""
         self.prepare = prepare  # called with a directory of its own
         self.types = types  # of words besides strings: "null", "integer", "hex" ...
+        self.lacks = lacks
 
     def can_pass(self, words):
         return all(_type(word) in (*self.types, "string") for word in words)
+
+    def can_have(self, options, wanted):
+        """Whether it can be made with these options, or refuse them."""
+        is_sentinel = "sentinel" in options.get("url", "") or "sentinels" in options
+        is_compiled = wanted == "type" and not self.types  # an unknown option does not compile
+        return not (is_compiled or (is_sentinel and "sentinel" in self.lacks))
 
 
 def _type(word):

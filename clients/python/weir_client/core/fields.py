@@ -13,6 +13,7 @@ no `t`, and a policy no `w`. Shadow limits are never listed, and at most 8 limit
 from __future__ import annotations
 
 import json
+import math
 from typing import List, NamedTuple, Tuple
 
 from .decision import Decision
@@ -104,8 +105,8 @@ def _remaining(row):
 
 
 def _ceil(seconds):
-    """Whole seconds, rounded up. A time has whole milliseconds, so no rounding error shows."""
-    return -(-round(seconds * 1000) // 1000)
+    """Whole seconds, rounded up, but for an error in the last digits of a binary fraction."""
+    return math.ceil(round(seconds, 6))
 
 
 def _quoted(text):

@@ -36,7 +36,7 @@ class Route:
 
     def __init__(self, settings):
         self._address = settings.address
-        self._sentinels = list(self._address.places)
+        self._sentinels = self._address.places
         self._seconds = settings.deadline  # for one Sentinel
         self._primary = None if self._address.master else self._address.places[0]
 
@@ -62,7 +62,7 @@ class Route:
     def _ask_sentinels(self):
         """A plan: the primary's place."""
         name = self._address.master.encode()
-        for sentinel in tuple(self._sentinels):
+        for sentinel in self._sentinels:
             try:
                 link = yield Dial(sentinel, self._seconds)
                 reply = yield Say(link, (b"SENTINEL", b"GET-MASTER-ADDR-BY-NAME", name))
@@ -70,8 +70,8 @@ class Route:
             except (Lost, Refused):
                 continue
             if reply:
-                self._sentinels.remove(sentinel)
-                self._sentinels.insert(0, sentinel)
+                others = (each for each in self._sentinels if each != sentinel)
+                self._sentinels = (sentinel, *others)  # threads may do so at the same time
                 self._primary = Place(reply[0].decode(), int(reply[1]))
                 return self._primary
         raise Lost("noprimary", "no Sentinel names a primary")

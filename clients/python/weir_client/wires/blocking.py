@@ -200,6 +200,8 @@ class _Link:
 
     def is_readable(self):
         """Whether there are bytes that no request asked for, or the end of the stream."""
+        if not hasattr(select, "poll"):  # Windows
+            return bool(select.select((self.socket,), (), (), 0)[0])
         poll = select.poll()
         poll.register(self.socket, select.POLLIN)
         return bool(poll.poll(0))
