@@ -102,7 +102,7 @@ class Engine:
             try:
                 reply = yield ask
             except Lost as lost:
-                if tries > 0:
+                if tries > 0 and not lost.is_final:
                     continue
                 raise Unavailable(lost.cause, str(lost)) from lost
             except Refused as refused:

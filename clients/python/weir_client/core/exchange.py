@@ -14,9 +14,10 @@ class Ask(NamedTuple):
 class Lost(Exception):
     """Thrown into a plan: no reply. `cause` is one of causes.CAUSES."""
 
-    def __init__(self, cause, text=""):
+    def __init__(self, cause, text="", is_final=False):
         super().__init__(text)
         self.cause = cause
+        self.is_final = is_final  # the Limiter is closed: asking again is of no use
 
 
 class Refused(Exception):

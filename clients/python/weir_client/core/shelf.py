@@ -19,6 +19,10 @@ class Shelf:
     def has_room(self):
         return self._open < self._links_max
 
+    @property
+    def has_link(self):
+        return bool(self._idle)
+
     def opening(self):
         """One more link is about to be open."""
         self._open += 1

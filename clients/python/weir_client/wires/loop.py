@@ -1,7 +1,6 @@
 """The wire of asyncio."""
 
 import asyncio
-import collections
 import contextlib
 import time
 
@@ -48,6 +47,8 @@ class Wire:
         if not asking.done():
             self._route.forget()
             raise Lost("timeout", "no reply in time")
+        if asking.cancelled():
+            raise Lost("connection", "the Limiter was closed", is_final=True)
         return asking.result()
 
     async def close(self):
@@ -57,7 +58,8 @@ class Wire:
             for task in tuple(self._tasks):
                 if task not in self._closing:
                     task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+            while self._tasks:  # those that end may have links to close
+                await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _begin(self):
         """Begins on this loop. The links of another one are let go, as that may have ended."""
@@ -66,7 +68,7 @@ class Wire:
         self._loop = asyncio.get_running_loop()
         self._route = Route(self._settings)
         self._shelf = Shelf(self._links_max)
-        self._waiting = collections.deque()  # futures of callers that wait for a link
+        self._callers = {}  # that have no link, in order; the values are None
         self._tasks = set()  # that ask, connect or close
         self._closing = set()  # those of them that close
         self._late = None  # what a login was told when its caller had gone
@@ -95,36 +97,28 @@ class Wire:
         late, self._late = self._late, None
         if late is not None:
             raise late
-        attempt = None
-        while True:
-            if (link := self._fresh_link()) is not None:
-                return link
-            waiting = self._loop.create_future()
-            if attempt is None and self._shelf.has_room:
-                self._shelf.opening()
-                attempt = waiting
-                self._start(self._connect(attempt))
-            elif attempt is None and self._is_busy_when_full:
-                raise Lost("busy", "too many calls wait")
-            self._waiting.append(waiting)
-            try:
-                link = await waiting
-            except asyncio.CancelledError:
-                self._hand_on(waiting)
-                raise
-            if link is not None:
-                return link
-            attempt = None  # another link is free; the new one is for a later call
-
-    def _hand_on(self, waiting):
-        """What a caller waited for that is gone is for the next one."""
-        if not waiting.done() or waiting.cancelled() or waiting.exception() is not None:
-            return
-        link = waiting.result()
-        if link is None:
-            self._wake_one()
-        else:
-            self._give(link)
+        caller = _Caller()
+        self._callers[caller] = None
+        try:
+            while True:
+                if caller.error is not None:
+                    raise caller.error
+                if (link := caller.take() or self._fresh_link()) is not None:
+                    return link
+                if not caller.connects and self._shelf.has_room:
+                    self._shelf.opening()
+                    caller.connects = True
+                    self._start(self._connect(caller))
+                elif not caller.connects and self._is_busy_when_full:
+                    raise Lost("busy", "too many calls wait")
+                caller.woken = self._loop.create_future()
+                await caller.woken
+        finally:
+            del self._callers[caller]
+            caller.is_gone = True
+            if (unused := caller.take()) is not None:
+                self._give(unused)
+            self._wake_one()  # this caller may have been woken for what it leaves
 
     def _fresh_link(self):
         """A link that waits, and that the server has not closed meanwhile."""
@@ -145,17 +139,18 @@ class Wire:
         self._wake_one()
 
     def _wake_one(self):
-        while self._waiting:
-            waiting = self._waiting.popleft()
-            if not waiting.done():
-                waiting.set_result(None)
+        """Wakes the first caller for which there is a link, or room to open its own."""
+        for caller in self._callers:
+            may_go_on = self._shelf.has_link or (self._shelf.has_room and not caller.connects)
+            if may_go_on and caller.wake():
                 return
 
     def _leave_server(self):
         self._route.forget()
         self._close_all(self._shelf.begin_generation())
 
-    async def _connect(self, attempt):
+    async def _connect(self, caller):
+        """Opens a link for a caller, or for later calls if that is gone by then."""
         try:
             link = await _play(self._route.connecting(CONNECT_SECONDS), self._settings.tls)
         except asyncio.CancelledError:
@@ -164,16 +159,19 @@ class Wire:
         except Exception as error:  # pylint: disable=broad-except
             self._shelf.dropped()
             self._route.forget()
-            if not attempt.done():
-                attempt.set_exception(error)
+            if not caller.is_gone:
+                caller.error = error
             elif not isinstance(error, Lost):
                 self._late = error
+            caller.wake()
+            self._wake_one()
             return
         self._shelf.opened(link)
-        if not attempt.done():
-            attempt.set_result(link)
-        else:
+        if caller.is_gone:
             self._give(link)
+        else:
+            caller.link = link
+            caller.wake()
 
     def _close_all(self, links):
         for link in links:
@@ -190,6 +188,28 @@ class Wire:
         self._tasks.discard(task)
         if not task.cancelled():
             task.exception()  # seen, also if its caller has gone
+
+
+class _Caller:
+    """A call that has no link yet."""
+
+    def __init__(self):
+        self.woken = None  # the future by which it waits
+        self.connects = False  # a link is being opened for it
+        self.link = None  # that one
+        self.error = None  # in its place
+        self.is_gone = False
+
+    def take(self):
+        link, self.link = self.link, None
+        return link
+
+    def wake(self):
+        """Returns whether it slept."""
+        if self.woken is None or self.woken.done():
+            return False
+        self.woken.set_result(None)
+        return True
 
 
 class _Link:
