@@ -7,17 +7,24 @@ import contextlib
 import gc
 import inspect
 import queue
+import select
 import socket
+import ssl
+import tempfile
 import threading
+import time
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 import weir_client
 import weir_client.aio
-from scripted_server import ScriptedServer
+from scripted_server import ScriptedServer, to_resp
+from tls_servers import Authority
 from weir_e2e import DEADLINE
 
 OK = [1, 9, 0, 900, 0]
 LINKS_MAX = 16
+WAITS_MAX = 16
 CLASSES = (weir_client.Limiter, weir_client.aio.Limiter)
 
 
@@ -27,6 +34,22 @@ def unheard_port():
     with socket.socket() as unheard:
         unheard.bind(("127.0.0.1", 0))
         yield unheard.getsockname()[1]
+
+
+class TlsScriptedServer(ScriptedServer):
+    """A ScriptedServer behind TLS, which shakes hands once `greeted` is set."""
+
+    def __init__(self, events, context):
+        self.accepted = 0
+        self.greeted = threading.Event()
+        self._context = context
+        super().__init__(events)
+
+    def _run(self, connection):
+        self.accepted += 1
+        self.greeted.wait(DEADLINE)
+        with contextlib.suppress(OSError):
+            super()._run(self._context.wrap_socket(connection, server_side=True))
 
 
 class FaultTest(unittest.TestCase):
@@ -46,6 +69,12 @@ class FaultTest(unittest.TestCase):
         self.addCleanup(lambda: self.do(limiter.close()))
         return limiter
 
+    def await_equal(self, probe, wanted):
+        """Polls until `probe()` is `wanted`."""
+        end = time.monotonic() + DEADLINE
+        while (seen := probe()) != wanted:
+            self.assertLess(time.monotonic(), end, f"still {seen!r}, not {wanted!r}")
+
     def next_request(self):
         """The words of the next request, and its connection."""
         return self.events.get(timeout=DEADLINE)[1]
@@ -64,6 +93,73 @@ class FaultTest(unittest.TestCase):
         thread.start()
         self.addCleanup(thread.join, DEADLINE)
         return asked
+
+
+class ConnectionTest(FaultTest):
+    """The state of a connection that a call leaves to the next one."""
+
+    def call(self, limiter, reply, *words):
+        """Calls `command`, or `allow` without words; what it gives, and its connection."""
+        with ThreadPoolExecutor() as pool:
+            answered = pool.submit(self.answer_next, reply)
+            called = limiter.command(*words) if words else limiter.allow("k", "9/h")
+            return self.do(called), answered.result(DEADLINE)
+
+    def answer_next(self, reply):
+        _, connection = self.next_request()
+        self.server.reply(connection, reply)
+        return connection
+
+    # Goal: what a command changes of its connection reaches no other call. Method: more commands
+    # than there are connections.
+    def test_commands_have_a_connection_of_their_own(self):
+        for kind in CLASSES:
+            limiter = self.limiter(kind)
+            _, first = self.call(limiter, OK)
+            for words in (("multi",), ("SUBSCRIBE", "c"), (b"SELECT", 0), ("RESET",), ("MONITOR",)):
+                _, own = self.call(limiter, "+OK", *words)
+                self.assertNotEqual(own, first)
+                _, next_own = self.call(limiter, "+OK", *words)
+                self.assertNotEqual(own, next_own)
+            for _ in range(WAITS_MAX):
+                self.call(limiter, "+OK", "MULTI")
+            for words in (("RL.RESET", "k"), ("rl.top",), ()):
+                _, connection = self.call(limiter, OK, *words)
+                self.assertEqual(connection, first)
+
+    # Goal: bytes that no request asked for are no reply to the next one.
+    def test_a_connection_with_unread_bytes_is_closed(self):
+        for kind in CLASSES:
+            limiter = self.limiter(kind)
+            for unread in (to_resp(OK), "*5\r\n:1"):
+                decision, first = self.call(limiter, {"raw": to_resp(OK) + unread})
+                self.assertTrue(decision)
+                decision, second = self.call(limiter, [0, 3, 400, 900, 0])
+                self.assertEqual((decision.reason, decision.remaining), ("denied", 3))
+                self.assertNotEqual(first, second)
+                limiter._engine._denials = weir_client.core.denials.Denials()
+
+    # Goal: a ticket of TLS is no stray reply. Method: a connection that waits for a later call.
+    def test_a_ticket_of_a_session_does_not_end_a_connection(self):
+        directory = tempfile.TemporaryDirectory(prefix="weir_tls_")
+        self.addCleanup(directory.cleanup)
+        authority = Authority(directory.name, "ca")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*authority.issue("server"))
+        server = TlsScriptedServer(self.events, context)
+        self.addCleanup(server.close)
+        url = f"rediss://127.0.0.1:{server.port}?ca={authority.certificate}"
+        limiter = weir_client.Limiter(url, deadline=0.001)
+        self.addCleanup(limiter.close)
+        self.assertEqual(limiter.allow("k", "1/s").cause, "timeout")
+        server.greeted.set()
+        idle = limiter._wire._shelf._idle
+        self.await_equal(lambda: len(idle), 1)
+        self.assertEqual(idle[0].socket.version(), "TLSv1.3")
+        self.assertTrue(select.select([idle[0].socket], [], [], DEADLINE)[0])
+        limiter._engine.deadline = DEADLINE
+        self.assertTrue(self.call(limiter, OK)[0])
+        self.assertEqual(server.accepted, 1)
 
 
 class AsyncioTest(FaultTest):

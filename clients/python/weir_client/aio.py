@@ -69,7 +69,7 @@ class Limiter:
         return await self._run(self._engine.wait(timeout, words, details))
 
     async def command(self, *words: Word) -> Any:
-        """The reply to any command. Never fails open: raises Mistake or Unavailable."""
+        """The reply to any command; see weir_client.Limiter.command."""
         return await self._run(self._engine.command(words))
 
     async def verify(self, *words: Word) -> None:
@@ -143,7 +143,7 @@ class Limiter:
                 sent, thrown = None, None
                 try:
                     wire = self._waits if ask.apart else self._wire
-                    sent = await wire.ask(ask.words, ask.seconds)
+                    sent = await wire.ask(ask)
                 except (Lost, Refused) as error:
                     thrown = error
         except StopIteration as end:

@@ -88,7 +88,11 @@ class Limiter:
         return self._run(self._engine.wait(timeout, words, details))
 
     def command(self, *words: Word) -> Any:
-        """The reply to any command. Never fails open: raises Mistake or Unavailable."""
+        """The reply to any command. Never fails open: raises Mistake or Unavailable.
+
+        A command besides RL.* has a connection of its own, which is closed after it. So MULTI,
+        SUBSCRIBE or AUTH change nothing for other calls.
+        """
         return self._run(self._engine.command(words))
 
     def verify(self, *words: Word) -> None:
@@ -166,7 +170,7 @@ class Limiter:
                 sent, thrown = None, None
                 try:
                     wire = self._waits if ask.apart else self._wire
-                    sent = wire.ask(ask.words, ask.seconds)
+                    sent = wire.ask(ask)
                 except (Lost, Refused) as error:
                     thrown = error
         except StopIteration as end:

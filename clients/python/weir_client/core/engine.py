@@ -84,19 +84,25 @@ class Engine:
     # --- Other calls ------------------------------------------------------------------------------
 
     def command(self, given):
-        """A plan: the reply as it is. Raises Mistake or Unavailable."""
+        """A plan: the reply as it is. Raises Mistake or Unavailable.
+
+        Commands besides RL.* may change their connection (MULTI, SUBSCRIBE, AUTH), or be answered
+        more than once or never. So each has a connection that is closed after it.
+        """
         if not given:
             raise Mistake("a command has at least one word")
-        return self.call(encode(given))
+        words = encode(given)
+        is_alone = not words[0].upper().startswith(b"RL.")
+        return self.call(words, apart=is_alone, closes=is_alone)
 
     def verify(self, given):
         """A plan: asks RL.PEEK, with time to connect. Raises Mistake or Unavailable."""
         words = (b"RL.PEEK", *Request(given or VERIFIED).words)
         yield from self.call(words, seconds=max(self.deadline, CONNECT_SECONDS))
 
-    def call(self, words, tries=1, seconds=None, apart=False):
+    def call(self, words, tries=1, seconds=None, apart=False, closes=False):
         """A plan: the reply. If it is lost, sends the words again while `tries` are left."""
-        ask = Ask(words, self.deadline if seconds is None else seconds, apart)
+        ask = Ask(words, self.deadline if seconds is None else seconds, apart, closes)
         while True:
             tries -= 1
             try:

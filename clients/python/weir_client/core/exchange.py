@@ -8,7 +8,8 @@ class Ask(NamedTuple):
 
     words: Tuple[bytes, ...]
     seconds: float
-    apart: bool = False  # on a connection of its own, as the reply takes long
+    apart: bool = False  # not on the connections of other calls, as the reply takes long
+    closes: bool = False  # on a connection that is closed after it
 
 
 class Lost(Exception):

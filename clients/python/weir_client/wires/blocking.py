@@ -3,6 +3,7 @@
 import os
 import select
 import socket
+import ssl
 import threading
 import time
 
@@ -15,7 +16,7 @@ from ..core.causes import leaves_connection, leaves_server
 from ..core.exchange import Lost, Refused
 from ..core.route import Dial, Hang, Route, Say
 from ..core.shelf import Shelf
-from .redis_py import connection_options, outcome
+from .redis_py import connection_options, holds_bytes, outcome
 
 
 class Wire:
@@ -27,16 +28,16 @@ class Wire:
         self._is_busy_when_full = is_busy_when_full
         self._begin()
 
-    def ask(self, words, seconds):
-        """The reply. Raises Lost or Refused, and other exceptions of redis-py as they are."""
+    def ask(self, ask):
+        """The reply to an Ask. Raises Lost or Refused; other exceptions of redis-py as they are."""
         if os.getpid() != self._pid:
             self._begin()  # the connections are the parent's
-        end = time.monotonic() + seconds
+        end = time.monotonic() + ask.seconds
         link = self._take(end)
         try:
-            reply = link.ask(words, end)
+            reply = link.ask(ask.words, end)
         except Refused as refused:
-            self._give(link, leaves_connection(refused))
+            self._give(link, ask.closes or leaves_connection(refused))
             if leaves_server(refused):
                 self._leave_server()
             raise
@@ -50,7 +51,7 @@ class Wire:
         except BaseException:
             self._give(link, is_useless=True)
             raise
-        self._give(link)
+        self._give(link, ask.closes)
         return reply
 
     def close(self):
@@ -101,13 +102,14 @@ class Wire:
     def _fresh_link(self):
         """A link that waits, and that the server has not closed meanwhile."""
         while (link := self._shelf.take()) is not None:
-            if not link.is_readable():
+            if not link.is_ended():
                 return link
             self._shelf.dropped()
             link.close()
         return None
 
-    def _give(self, link, is_useless=False):
+    def _give(self, link, is_useless):
+        is_useless = is_useless or link.has_unread()
         with self._changed:
             if is_useless:
                 self._shelf.dropped()
@@ -198,8 +200,31 @@ class _Link:
         except redis.RedisError as error:
             raise outcome(error) from error
 
-    def is_readable(self):
-        """Whether there are bytes that no request asked for, or the end of the stream."""
+    def has_unread(self):
+        """Whether there are bytes that no request asked for, also in redis-py's buffer."""
+        self.end = 0.0  # so that redis-py reads nothing
+        try:
+            return self._connection.can_read(0) or holds_bytes(self._connection) or self.is_ended()
+        except redis.RedisError:
+            return True
+
+    def is_ended(self):
+        """Whether there are such bytes in the socket, or the end of the stream."""
+        is_tls = isinstance(self.socket, ssl.SSLSocket)
+        if not (is_tls and self.socket.pending()) and not self._is_readable():
+            return False
+        if not is_tls:
+            return True
+        self.socket.settimeout(0)
+        try:
+            self.socket.recv(1)
+        except ssl.SSLWantReadError:
+            return False  # it was TLS's own, as a ticket of the session
+        except OSError:
+            pass
+        return True
+
+    def _is_readable(self):
         if not hasattr(select, "poll"):  # Windows
             return bool(select.select((self.socket,), (), (), 0)[0])
         poll = select.poll()

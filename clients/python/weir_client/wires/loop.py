@@ -13,7 +13,7 @@ from ..core.errors import Mistake
 from ..core.exchange import Lost, Refused
 from ..core.route import Dial, Hang, Route
 from ..core.shelf import Shelf
-from .redis_py import connection_options, outcome
+from .redis_py import connection_options, holds_bytes, outcome
 
 
 CLOSE_SECONDS = 1.0
@@ -32,16 +32,16 @@ class Wire:
         self._is_closed = False
         self._loop = None
 
-    async def ask(self, words, seconds):
-        """The reply. Raises Lost or Refused, and other exceptions of redis-py as they are."""
+    async def ask(self, ask):
+        """The reply to an Ask. Raises Lost or Refused; other exceptions of redis-py as they are."""
         if self._is_closed:
             raise Mistake("the Limiter is closed")
         if self._loop is not asyncio.get_running_loop():
             self._begin()  # the connections are another loop's
         # Not wait_for(): that waits until redis-py has closed the connection, with TLS for 30 s.
-        asking = self._start(self._ask(words))
+        asking = self._start(self._ask(ask))
         try:
-            await asyncio.wait((asking,), timeout=seconds)
+            await asyncio.wait((asking,), timeout=ask.seconds)
         finally:
             asking.cancel()  # no effect if it is done
         if not asking.done():
@@ -73,12 +73,12 @@ class Wire:
         self._closing = set()  # those of them that close
         self._late = None  # what a login was told when its caller had gone
 
-    async def _ask(self, words):
+    async def _ask(self, ask):
         link = await self._take()
         try:
-            reply = await link.ask(words)
+            reply = await link.ask(ask.words)
         except Refused as refused:
-            self._give(link, leaves_connection(refused))
+            self._give(link, ask.closes or leaves_connection(refused))
             if leaves_server(refused):
                 self._leave_server()
             raise
@@ -89,7 +89,7 @@ class Wire:
         except BaseException:
             self._give(link, is_useless=True)
             raise
-        self._give(link)
+        self._give(link, ask.closes)
         return reply
 
     async def _take(self):
@@ -123,14 +123,15 @@ class Wire:
     def _fresh_link(self):
         """A link that waits, and that the server has not closed meanwhile."""
         while (link := self._shelf.take()) is not None:
-            if not link.is_ended():
+            if not link.has_unread():
                 return link
             self._shelf.dropped()
             self._close_all((link,))
         return None
 
     def _give(self, link, is_useless=False):
-        if is_useless:
+        if is_useless or link.has_unread():
+            is_useless = True
             self._shelf.dropped()
         else:
             is_useless = not self._shelf.put(link)
@@ -240,10 +241,14 @@ class _Link:
         except redis.RedisError as error:
             raise outcome(error) from error
 
-    def is_ended(self):
-        """Whether the stream has ended. redis-py's own test for that changes with its versions."""
+    def has_unread(self):
+        """Whether there are bytes that no request asked for, or the stream has ended.
+
+        redis-py's own test for that changes with its versions."""
         reader = getattr(self._connection, "_reader", None)
-        return reader is None or reader.at_eof()
+        if reader is None or reader.at_eof():
+            return True
+        return bool(getattr(reader, "_buffer", b"")) or holds_bytes(self._connection)
 
     def abandon(self):
         """Closes the connection of a loop that is not this one, which redis-py cannot."""

@@ -39,6 +39,15 @@ def connection_options():
     return {"protocol": 2, "lib_name": None, "lib_version": None}
 
 
+def holds_bytes(connection):
+    """Whether the parser of a connection has bytes beyond the replies that it has returned."""
+    parser = connection._parser
+    reader = getattr(parser, "_reader", None)
+    if hasattr(reader, "has_data"):  # that of hiredis
+        return reader.has_data()
+    return bool(getattr(getattr(parser, "_buffer", None), "length", 0))  # of redis-py 4.3 and 4.4
+
+
 def outcome(error):
     """The Lost or Refused that an exception of redis-py stands for; others are raised again."""
     text = str(error)
