@@ -6,8 +6,10 @@ import asyncio
 import contextlib
 import gc
 import inspect
+import os
 import queue
 import select
+import signal
 import socket
 import ssl
 import tempfile
@@ -160,6 +162,86 @@ class ConnectionTest(FaultTest):
         limiter._engine.deadline = DEADLINE
         self.assertTrue(self.call(limiter, OK)[0])
         self.assertEqual(server.accepted, 1)
+
+
+@unittest.skipUnless(hasattr(os, "fork"), "needs fork()")
+class ForkTest(FaultTest):
+    def assert_child(self, run):
+        """Runs it in a child process, which ends in time and well."""
+        child = os.fork()
+        if child == 0:
+            signal.alarm(int(DEADLINE))
+            status = 1
+            try:
+                run()
+                status = 0
+            finally:
+                os._exit(status)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+    # Goal: a child process can ask, whatever other threads of its parent were doing.
+    def test_a_fork_while_a_thread_holds_a_lock(self):
+        for kind in CLASSES:
+            limiter = self.limiter(kind)
+            self.answer(OK, [3, 9, 0, 900, 0], OK, [3, 9, 0, 900, 0])
+            self.assertTrue(self.do(limiter.allow("k", "9/h")))
+            part = limiter.slice(3, 60, "k", "9/h")
+            self.do(part.spend())
+
+            def ask():
+                if kind is weir_client.Limiter:
+                    limiter.allow("k", "9/h")
+                    part.spend()
+                else:
+                    asyncio.run(limiter.allow("k", "9/h"))
+                    asyncio.run(part.spend())
+
+            locks = [limiter._engine.counters._lock, limiter._engine._denials._lock]
+            if kind is weir_client.Limiter:
+                locks += [limiter._wire._changed, part._lock]
+            with contextlib.ExitStack() as held:
+                for lock in locks:
+                    held.enter_context(lock)
+                self.assert_child(ask)
+            self.answer([1, 9, 0, 900, 0])
+            self.do(part.give_back())
+
+    # Goal: a child process has no connection of its parent, also none that is in use.
+    def test_a_fork_leaves_the_connections_to_the_parent(self):
+        for kind in CLASSES:
+            limiter = self.limiter(kind)
+
+            def ask_and_fork():
+                _, connection = self.next_request()
+                self.assert_child(lambda: self.assertEqual(self.sockets_to_server(), []))
+                self.server.reply(connection, OK)
+
+            for _ in range(2):
+                with ThreadPoolExecutor() as pool:
+                    forked = pool.submit(ask_and_fork)
+                    self.assertTrue(self.do(limiter.allow("k", "9/h")))
+                    forked.result(DEADLINE)
+
+    def sockets_to_server(self):
+        """The open sockets of this process that are connected to the server."""
+        found = []
+        for name in os.listdir("/proc/self/fd"):
+            with contextlib.suppress(OSError):
+                opened = socket.socket(fileno=os.dup(int(name)))
+                with opened:
+                    if opened.getpeername()[1:] == (self.server.port,):
+                        found.append(opened.getsockname())
+        return found
+
+    def test_a_closed_limiter_is_closed_in_a_child(self):
+        limiter = weir_client.Limiter(f"redis://127.0.0.1:{self.server.port}")
+        limiter.close()
+
+        def ask():
+            with self.assertRaises(weir_client.Mistake):
+                limiter.allow("k", "9/h")
+
+        self.assert_child(ask)
 
 
 class AsyncioTest(FaultTest):

@@ -17,6 +17,7 @@ from .core.counters import Counts
 from .core.decision import Decision
 from .core.engine import Engine, limited, words_for
 from .core.exchange import Lost, Refused
+from .core.forks import begin_in_children
 from .core.hold import HoldPlans
 from .core.lease import LeasePlans
 from .core.settings import Settings
@@ -229,6 +230,10 @@ class Lease:
         self._run = run
         self._plans = plans
         self._start_timer = start_timer
+        self.begin_in_child()
+        begin_in_children(self)
+
+    def begin_in_child(self):
         self._lock = threading.Lock()  # held while a plan is played
         self._stop = None
 
@@ -273,6 +278,10 @@ class Slice:
         self._plans = plans
         self._start_timer = start_timer
         self._deadline = deadline
+        self.begin_in_child()
+        begin_in_children(self)
+
+    def begin_in_child(self):
         self._lock = threading.Lock()  # held while a plan is played
         self._stop = None
 

@@ -8,6 +8,8 @@ import logging
 import threading
 from typing import Dict
 
+from .forks import begin_in_children
+
 LOG_SECONDS = 60.0  # between two lines of the log
 
 _log = logging.getLogger("weir_client")
@@ -43,6 +45,10 @@ class Counters:
         self._causes = collections.Counter()
         self._log_next = None  # when the next line may be written
         self._log_since = 0  # unavailable answers since the last one
+        begin_in_children(self)
+
+    def begin_in_child(self):
+        self._lock = threading.Lock()
 
     def add(self, *names):
         with self._lock:

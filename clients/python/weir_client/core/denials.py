@@ -8,6 +8,8 @@ second. A denial without a time is kept for a second, too.
 import dataclasses
 import threading
 
+from .forks import begin_in_children
+
 KEPT_SECONDS_MAX = 1.0
 KEPT_DENIALS_MAX = 10_000
 
@@ -16,6 +18,10 @@ class Denials:
     def __init__(self):
         self._lock = threading.Lock()
         self._kept = {}  # words -> (end, when it was asked, Decision)
+        begin_in_children(self)
+
+    def begin_in_child(self):
+        self._lock = threading.Lock()
 
     def find(self, words, now):
         """The Decision as it is now, or None."""

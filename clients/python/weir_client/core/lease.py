@@ -1,6 +1,7 @@
 """The plans of a lease: a hold that is renewed by heartbeats, and lost if they are not answered."""
 
 from .errors import Mistake
+from .forks import begin_in_children
 from .hold import HoldPlans
 
 HEARTBEATS = 3  # in a time to live
@@ -15,6 +16,7 @@ class LeasePlans:
         self._is_lost = False
         self._end = None  # weir keeps the hold until then at least; None: there is no lease
         self.interval = self._hold.seconds / HEARTBEATS
+        begin_in_children(self)
 
     @property
     def has_slot(self):
@@ -26,6 +28,10 @@ class LeasePlans:
         """Whether weir may have given the slot to another worker. It goes by the clock, so it is
         in time even if the heartbeat is late."""
         return self._is_lost or (self._end is not None and self._clock() >= self._end)
+
+    def begin_in_child(self):
+        """There is no lease in a child process: it is the parent's."""
+        self._hold.is_open, self._end = False, None
 
     def open(self):
         """A plan: takes the slot, or raises Limited."""

@@ -9,6 +9,7 @@ import secrets
 
 from .engine import HOLD_TRIES, limited
 from .errors import Mistake, Unavailable
+from .forks import begin_in_children
 
 # The hold outlives its time by two deadlines for the last request, and two for the commit.
 DEADLINES_BEYOND = 4
@@ -28,6 +29,7 @@ class SlicePlans:
         self._end = 0.0
         self._left = 0
         self._spent = 0
+        begin_in_children(self)
 
     def spend(self):
         """A plan: spends a token, or raises Limited."""
@@ -53,6 +55,10 @@ class SlicePlans:
             self._engine.without_answer(error.cause)
         except Mistake:
             self._engine.counters.add("mistakes")
+
+    def begin_in_child(self):
+        """There is no slice in a child process: it is the parent's."""
+        self._hold, self._left, self._spent = None, 0, 0
 
     def give_up(self):
         """Decides without an answer, as when the tokens were waited for too long."""

@@ -1,6 +1,5 @@
 """The wire of threads."""
 
-import os
 import select
 import socket
 import ssl
@@ -14,6 +13,7 @@ from ..core.engine import CONNECT_SECONDS
 from ..core.errors import Mistake
 from ..core.causes import leaves_connection, leaves_server
 from ..core.exchange import Lost, Refused
+from ..core.forks import begin_in_children
 from ..core.route import Dial, Hang, Route, Say
 from ..core.shelf import Shelf
 from .redis_py import connection_options, holds_bytes, outcome
@@ -26,12 +26,19 @@ class Wire:
         self._settings = settings
         self._links_max = links_max
         self._is_busy_when_full = is_busy_when_full
-        self._begin()
+        self._is_closed = False
+        self.begin_in_child()
+        begin_in_children(self)
+
+    def begin_in_child(self):
+        """Begins without connections: those that there are are the parent's."""
+        self._route = Route(self._settings)
+        self._shelf = Shelf(self._links_max)
+        self._changed = threading.Condition()  # guards the shelf, the route and the late error
+        self._late = None  # what a login was told when its caller had gone
 
     def ask(self, ask):
         """The reply to an Ask. Raises Lost or Refused; other exceptions of redis-py as they are."""
-        if os.getpid() != self._pid:
-            self._begin()  # the connections are the parent's
         end = time.monotonic() + ask.seconds
         link = self._take(end)
         try:
@@ -56,16 +63,10 @@ class Wire:
 
     def close(self):
         with self._changed:
+            self._is_closed = True
             links = self._shelf.close()
             self._changed.notify_all()
         _close_all(links)
-
-    def _begin(self):
-        self._pid = os.getpid()
-        self._route = Route(self._settings)
-        self._shelf = Shelf(self._links_max)
-        self._changed = threading.Condition()  # guards the shelf, the route and the late error
-        self._late = None  # what a login was told when its caller had gone
 
     def _take(self, end):
         """A link of the shelf, or a new one, once it is there."""
@@ -76,7 +77,7 @@ class Wire:
                 raise late
             try:
                 while True:
-                    if self._shelf.is_closed:
+                    if self._is_closed:
                         raise Mistake("the Limiter is closed")
                     if attempt is not None and attempt.error is not None:
                         raise attempt.error
@@ -179,6 +180,8 @@ class _Link:
 
     def __init__(self, place, tls, seconds):
         self.generation = 0
+        self.socket = None
+        begin_in_children(self)
         self.end = time.monotonic() + seconds
         options = {"socket_timeout": seconds, **connection_options()}
         if place.path:
@@ -234,6 +237,11 @@ class _Link:
     def close(self):
         self._connection.disconnect()
 
+    def begin_in_child(self):
+        """Lets the parent's connection go: without a word to the server."""
+        if self.socket is not None:
+            self.socket.close()
+
 
 class _DeadlineSocket:
     """A socket whose calls end at the deadline of its link, however often redis-py calls them."""
@@ -273,14 +281,17 @@ class _TcpConnection(Connection):
 
     def _connect(self):
         connected = super()._connect()
+        self._link.socket = connected
         if self._tls is not None:
             try:
                 connected.settimeout(max(0.001, self._link.end - time.monotonic()))
-                connected = self._tls.wrap_socket(connected, server_hostname=self.host)
+                connected = self._link.socket = self._tls.wrap_socket(
+                    connected, server_hostname=self.host, do_handshake_on_connect=False
+                )
+                connected.do_handshake()
             except BaseException:
                 connected.close()
                 raise
-        self._link.socket = connected
         return _DeadlineSocket(connected, self._link)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import time
 
 import redis
@@ -11,6 +12,7 @@ from ..core.causes import leaves_connection, leaves_server
 from ..core.engine import CONNECT_SECONDS
 from ..core.errors import Mistake
 from ..core.exchange import Lost, Refused
+from ..core.forks import begin_in_children
 from ..core.route import Dial, Hang, Route
 from ..core.shelf import Shelf
 from .redis_py import connection_options, holds_bytes, outcome
@@ -30,7 +32,11 @@ class Wire:
         self._links_max = links_max
         self._is_busy_when_full = is_busy_when_full
         self._is_closed = False
-        self._loop = None
+        self.begin_in_child()
+        begin_in_children(self)
+
+    def begin_in_child(self):
+        self._loop = None  # the links are the parent's: the next call begins without them
 
     async def ask(self, ask):
         """The reply to an Ask. Raises Lost or Refused; other exceptions of redis-py as they are."""
@@ -218,6 +224,7 @@ class _Link:
 
     def __init__(self, place, tls):
         self.generation = 0
+        begin_in_children(self)
         if place.path:
             kind, options = UnixDomainSocketConnection, {"path": place.path}
         else:
@@ -257,6 +264,18 @@ class _Link:
             self._connection._writer = self._connection._reader = None
             with contextlib.suppress(RuntimeError):  # the loop has ended
                 writer.transport.abort()
+
+    def begin_in_child(self):
+        """Lets the parent's connection go. The loop must not hear of it, as the parent watches its
+        sockets by the same epoll: so a file that says nothing takes the place of the socket."""
+        writer = getattr(self._connection, "_writer", None)
+        if writer is None:
+            return
+        self._connection._writer = self._connection._reader = None
+        descriptor = writer.transport.get_extra_info("socket").fileno()
+        if descriptor >= 0:
+            with open(os.devnull, "r+b", buffering=0) as silent:
+                os.dup2(silent.fileno(), descriptor, inheritable=False)
 
     async def close(self):
         try:

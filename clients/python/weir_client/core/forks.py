@@ -1,0 +1,22 @@
+"""Objects that begin anew in a child process, as fork() copies locks that a thread of the parent
+holds, and connections that are the parent's."""
+
+import os
+import weakref
+
+_objects = weakref.WeakSet()
+
+
+def begin_in_children(thing):
+    """Has thing.begin_in_child() called in each child process, before its program goes on, as long
+    as the object is there."""
+    _objects.add(thing)
+
+
+def _begin_all():
+    for each in tuple(_objects):
+        each.begin_in_child()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_begin_all)
