@@ -164,6 +164,97 @@ class ConnectionTest(FaultTest):
         self.assertEqual(server.accepted, 1)
 
 
+class Timers:
+    """What begins a heartbeat; the test says when it is due."""
+
+    def __init__(self):
+        self.functions = []
+
+    def every(self, _seconds, function):
+        self.functions.append(function)
+        return lambda: self.functions.remove(function)
+
+
+class SliceTest(FaultTest):
+    """What a slice has spent is charged, also if weir is away when it ends."""
+
+    TAKEN = [3, 6, 0, 900, 0]
+    SETTLED = [1, 9, 0, 900, 0]
+
+    def setUp(self):
+        super().setUp()
+        self.now = 0.0
+        self.timers = Timers()
+
+    def start(self, kind):
+        """A Limiter, and a slice of which a token is spent."""
+        limiter = self.limiter(kind, clock=lambda: self.now, every=self.timers.every)
+        part = limiter.slice(3, 60, "k", "9/h")
+        self.answer(self.TAKEN)
+        self.do(part.spend())
+        return limiter, part
+
+    def tick(self):
+        """Runs the timer that was begun last."""
+        self.do(self.timers.functions[-1]())
+
+    def test_a_commit_that_is_not_answered_is_kept_and_repeated(self):
+        for kind in CLASSES:
+            limiter, part = self.start(kind)
+            asked = self.answer("lost", "lost", "-LOADING weir is loading", self.SETTLED)
+            self.do(part.give_back())
+            self.tick()
+            self.tick()
+            self.assertEqual(self.timers.functions, [])
+            self.assertEqual(len(set(asked)), 1)
+            self.assertRegex(asked[3], "^RL.COMMIT k COST 1 HOLD")
+            self.assertEqual(limiter.counts().unavailable, {"connection": 1})
+
+    def test_a_repeated_commit_that_comes_too_late_is_followed_by_a_charge(self):
+        for kind in CLASSES:
+            limiter, part = self.start(kind)
+            asked = self.answer("lost", "lost", [0, 0, 0, 0, 0], "lost")
+            self.do(part.give_back())
+            self.tick()
+            self.assertEqual(self.timers.functions, [])
+            self.assertEqual(asked[3], "RL.CHARGE k 9/h COST 1")
+            self.assertEqual(limiter.counts().unavailable, {"connection": 2})
+
+    # Goal: nothing is charged twice. Method: weir may have forgotten a commit that it has made.
+    def test_a_commit_is_not_repeated_after_a_minute(self):
+        for kind in CLASSES:
+            _, part = self.start(kind)
+            asked = self.answer("lost", "lost")
+            self.do(part.give_back())
+            self.now += 60
+            self.tick()
+            self.assertEqual((len(asked), self.timers.functions), (2, []))
+
+    def test_a_commit_whose_caller_is_cancelled_is_repeated(self):
+        _, part = self.start(weir_client.aio.Limiter)
+
+        async def cancel():
+            giving_back = asyncio.ensure_future(part.give_back())
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(None, self.next_request)
+            giving_back.cancel()
+            await asyncio.wait((giving_back,))
+
+        self.do(cancel())
+        asked = self.answer(self.SETTLED)
+        self.tick()
+        self.assertRegex(asked[0], "^RL.COMMIT k COST 1 HOLD")
+
+    def test_a_closed_limiter_ends_the_repetition(self):
+        for kind in CLASSES:
+            limiter, part = self.start(kind)
+            self.answer("lost", "lost")
+            self.do(part.give_back())
+            self.do(limiter.close())
+            self.tick()
+            self.assertEqual(self.timers.functions, [])
+
+
 @unittest.skipUnless(hasattr(os, "fork"), "needs fork()")
 class ForkTest(FaultTest):
     def assert_child(self, run):

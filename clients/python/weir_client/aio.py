@@ -16,6 +16,7 @@ from typing import Any, Callable, Optional, Union
 from .core.counters import Counts
 from .core.decision import Decision
 from .core.engine import Engine, limited, words_for
+from .core.errors import Mistake
 from .core.exchange import Lost, Refused
 from .core.forks import begin_in_children
 from .core.hold import HoldPlans
@@ -145,10 +146,12 @@ class Limiter:
                 try:
                     wire = self._waits if ask.apart else self._wire
                     sent = await wire.ask(ask)
-                except (Lost, Refused) as error:
+                except (Lost, Refused, Mistake) as error:
                     thrown = error
         except StopIteration as end:
             return end.value
+        finally:
+            plan.close()  # now, also if this call is cancelled
 
 
 class Hold:
@@ -247,6 +250,7 @@ class Slice:
     def begin_in_child(self):
         self._lock = asyncio.Lock()  # held while a plan is played
         self._stop = None
+        self._stop_settling = None
 
     async def spend(self) -> None:
         """Spends a token, or raises Limited. It may take two deadlines."""
@@ -261,13 +265,14 @@ class Slice:
             if self._plans.number != before:
                 self._restart_timer()
         finally:
+            self._start_settling()
             self._lock.release()
 
     async def give_back(self) -> None:
         """Settles the slice, so that what is left comes back. The end of a scope does it."""
         async with self._lock:
             self._stop_timer()
-            await self._run(self._plans.give_back())
+            await self._settle()
 
     def _restart_timer(self):
         self._stop_timer()
@@ -283,7 +288,25 @@ class Slice:
         async with self._lock:
             if number == self._plans.number:
                 self._stop_timer()
-                await self._run(self._plans.give_back(number))
+                await self._settle(number)
+
+    async def _settle(self, number=None):
+        try:
+            await self._run(self._plans.give_back(number))
+        finally:
+            self._start_settling()
+
+    def _start_settling(self):
+        """Begins to repeat commits that were not answered, each deadline, until all are."""
+        if self._plans.has_unsettled and self._stop_settling is None:
+            self._stop_settling = self._start_timer(self._deadline, self._settle_again)
+
+    async def _settle_again(self):
+        await self._run(self._plans.settle_again())
+        async with self._lock:
+            if not self._plans.has_unsettled and self._stop_settling is not None:
+                stop, self._stop_settling = self._stop_settling, None
+                stop()
 
     async def __aenter__(self):
         return self
