@@ -20,7 +20,7 @@ do_clients() {
   /usr/bin/python3 tests/e2e/replication/sentinel_clients_test.py "$@" || status=$?
   python3 tests/e2e/wrappers/limited_test.py "$@" || status=$?
   /usr/bin/python3 tests/clients/cases_test.py "$@" || status=$?
-  for test in python_test python_faults_test python_web_test python_package; do
+  for test in python_test python_faults_test python_mistakes_test python_web_test python_package; do
     /usr/bin/python3 "tests/clients/$test.py" || status=$?
   done
   test_newest_python || status=$?

@@ -16,11 +16,12 @@ import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 from concurrent.futures import ThreadPoolExecutor
 
 import weir_client
 import weir_client.aio
-from scripted_server import ScriptedServer, to_resp
+from scripted_server import ScriptedSentinel, ScriptedServer, to_resp
 from tls_servers import Authority
 from weir_e2e import DEADLINE
 
@@ -140,6 +141,28 @@ class ConnectionTest(FaultTest):
                 self.assertEqual((decision.reason, decision.remaining), ("denied", 3))
                 self.assertNotEqual(first, second)
                 limiter._engine._denials = weir_client.core.denials.Denials()
+
+    # Goal: a patient Limiter connects as long as its deadline says. Method: a slow login.
+    def test_connecting_may_take_as_long_as_the_deadline(self):
+        pace = threading.Event()
+        self.server._answer_to = lambda _login: pace.wait(0.2) or "+OK"
+        with unittest.mock.patch("weir_client.core.settings.CONNECT_SECONDS", 0.05):
+            for kind in CLASSES:
+                limiter = self.limiter(kind, "app:secret@")
+                self.assertTrue(self.call(limiter, OK)[0])
+
+    # Goal: a Sentinel that is silent leaves time for the next one, with any deadline.
+    def test_a_silent_sentinel_is_passed_over(self):
+        silent, sentinel = (ScriptedSentinel(None) for _ in range(2))
+        silent.primary = "silent"
+        sentinel.primary = ["127.0.0.1", str(self.server.port)]
+        self.addCleanup(silent.close)
+        self.addCleanup(sentinel.close)
+        places = [f"127.0.0.1:{each.port}" for each in (silent, sentinel)]
+        for kind in CLASSES:
+            limiter = kind(sentinels=places, master="main", deadline=2)
+            self.addCleanup(lambda limiter=limiter: self.do(limiter.close()))
+            self.assertEqual(self.call(limiter, OK)[0].reason, "allowed")
 
     # Goal: a ticket of TLS is no stray reply. Method: a connection that waits for a later call.
     def test_a_ticket_of_a_session_does_not_end_a_connection(self):

@@ -15,6 +15,8 @@ import re
 from typing import Dict, NamedTuple, Optional, Tuple
 
 from .errors import Mistake
+from .numbers import seconds as seconds_of
+from .numbers import whole_number
 
 PORT = 7379
 SENTINEL_PORT = 26379
@@ -106,8 +108,11 @@ def address_of(url, host=None, port=None, unix_socket=None, sentinels=None, mast
     else:
         address = _from_options(*places)
     said = {name: value for name, value in more.items() if value is not None}
+    for name in ("username", "password"):
+        if not isinstance(said.get(name, ""), str):
+            raise TypeError(f"{name} is of type {type(said[name]).__name__}, not str")
     for name in said:
-        if getattr(address, name) not in (None, "", False):
+        if getattr(address, name) not in (None, "", False) and name != "uses_tls":
             raise Mistake(f"both the URL and an option say {name}")
     address = dataclasses.replace(address, **said)
     if address.uses_tls and address.places[0].path:
@@ -117,9 +122,7 @@ def address_of(url, host=None, port=None, unix_socket=None, sentinels=None, mast
 
 def parse_deadline(seconds):
     """The deadline in seconds, checked."""
-    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
-        raise TypeError(f"deadline is of type {type(seconds).__name__}, not a number of seconds")
-    if not 0 < seconds <= 3600:
+    if seconds_of(seconds, "the deadline") > 3600:
         raise Mistake("the deadline is above 0, and an hour at most")
     return float(seconds)
 
@@ -137,6 +140,10 @@ def _from_options(host, port, unix_socket, sentinels, master):
         return Address((Place("", 0, str(unix_socket)),))
     if (sentinels is None) != (master is None):
         raise Mistake("sentinels need the name of their master, and that needs sentinels")
+    if port is not None:
+        whole_number(port, "the port")
+    if isinstance(sentinels, (str, bytes)):
+        raise TypeError("sentinels is one text, not a list of \"host:port\"")
     if sentinels is None:
         text = _bracketed("127.0.0.1" if host is None else host)
         return Address((_parse_place(text if port is None else f"{text}:{port}", PORT),))

@@ -6,10 +6,10 @@ from .decision import read_decision, unavailable
 from .denials import Denials
 from .errors import Limited, Mistake, Unavailable
 from .exchange import Ask, Lost, Refused
+from .numbers import seconds
 from .words import Request, encode
 
 HOLD_TRIES = 2  # a hold has an id, so that a request whose reply is lost may be sent again
-CONNECT_SECONDS = 1.0  # how long connecting goes on, also if its call has ended
 VERIFIED = ("weir:verify", "1/s")
 
 
@@ -18,6 +18,7 @@ class Engine:
 
     def __init__(self, settings):
         self.deadline = settings.deadline
+        self._connect_seconds = settings.connect_seconds
         self.fails_open = settings.fail == "open"
         self.clock = settings.clock
         self.counters = Counters(settings.on_unavailable, self.fails_open)
@@ -52,20 +53,20 @@ class Engine:
     def wait(self, timeout, given, details=False):
         """A plan: the Decision of RL.WAIT, which comes when the tokens are there."""
         request = self.request(given)
-        milliseconds = b"%d" % max(0, round(timeout * 1000))
+        milliseconds = b"%d" % round(seconds(timeout, "the timeout", may_be_zero=True) * 1000)
         return self.decide(
             b"RL.WAIT", request, request.words, b"TIMEOUT", milliseconds,
-            details=details, seconds=timeout + self.deadline, apart=True,
+            details=details, time=timeout + self.deadline, apart=True,
         )
 
-    def decide(self, command, request, words, *options, details=False, tries=1, seconds=None,
+    def decide(self, command, request, words, *options, details=False, tries=1, time=None,
                apart=False):
         """A plan: the Decision, which is unavailable if there is no answer."""
         if details or request.has_several_keys:  # to know which key was denied
             options += (b"WITHLIMITS",)
         try:
             reply = yield from self.call(
-                (command, *words, *options), tries=tries, seconds=seconds, apart=apart
+                (command, *words, *options), tries=tries, time=time, apart=apart
             )
             decision = read_decision(reply, request)
         except Unavailable as error:
@@ -98,11 +99,12 @@ class Engine:
     def verify(self, given):
         """A plan: asks RL.PEEK, with time to connect. Raises Mistake or Unavailable."""
         words = (b"RL.PEEK", *Request(given or VERIFIED).words)
-        yield from self.call(words, seconds=max(self.deadline, CONNECT_SECONDS))
+        yield from self.call(words, time=self._connect_seconds)
 
-    def call(self, words, tries=1, seconds=None, apart=False, closes=False):
-        """A plan: the reply. If it is lost, sends the words again while `tries` are left."""
-        ask = Ask(words, self.deadline if seconds is None else seconds, apart, closes)
+    def call(self, words, tries=1, time=None, apart=False, closes=False):
+        """A plan: the reply, within `time` seconds. If it is lost, sends the words again while
+        `tries` are left."""
+        ask = Ask(words, self.deadline if time is None else time, apart, closes)
         while True:
             tries -= 1
             try:

@@ -15,6 +15,10 @@ class Unavailable(Exception):
     def __init__(self, cause, text=""):
         super().__init__(f"weir is unavailable ({cause})" + (f": {text}" if text else ""))
         self.cause = cause
+        self._text = text
+
+    def __reduce__(self):
+        return type(self), (self.cause, self._text)
 
 
 class Limited(Exception):
@@ -30,3 +34,6 @@ class Limited(Exception):
         self.key = key
         self.retry_after = decision.retry_after
         self.decision = decision
+
+    def __reduce__(self):
+        return type(self), (self.key, self.decision)

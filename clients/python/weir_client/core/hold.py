@@ -4,6 +4,7 @@ import secrets
 
 from .engine import HOLD_TRIES, limited
 from .errors import Mistake, Unavailable
+from .numbers import seconds, whole_number
 
 
 class HoldPlans:
@@ -13,10 +14,12 @@ class HoldPlans:
         self.is_open = False  # weir may have the hold, not settled
         self._engine = engine
         self._request = engine.request(given)
+        if estimate is not None:
+            whole_number(estimate, "the estimate")
         if estimate is None and any(b"cost={}" in word for word in self._request.words):
             raise Mistake("cost={} needs an estimate")
         self._words = self._request.with_cost(estimate or 0)
-        self._ttl_ms = max(1, round(ttl * 1000))
+        self._ttl_ms = max(1, round(seconds(ttl, "the time to live") * 1000))
         self.seconds = self._ttl_ms / 1000
         self._hold = b"HOLD", secrets.token_hex(16).encode()
         self._is_settled = False
@@ -44,6 +47,7 @@ class HoldPlans:
         It is not if there is no hold, if it has expired, or if weir does not answer; only then
         can it be repeated.
         """
+        whole_number(used, "what was used")  # else the hold stays as it is
         if self.is_open:
             self._has_settled = True
             self._is_settled = yield from self._end(b"RL.COMMIT", self._request.costs(used))

@@ -37,7 +37,9 @@ class Route:
     def __init__(self, settings):
         self._address = settings.address
         self._sentinels = self._address.places
-        self._seconds = settings.deadline  # for one Sentinel
+        # For one Sentinel: if some are silent, there is time left for the others and the primary.
+        share = settings.connect_seconds / (len(self._sentinels) + 1)
+        self._seconds = min(settings.deadline, share)
         self._primary = None if self._address.master else self._address.places[0]
 
     def forget(self):

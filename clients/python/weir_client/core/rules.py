@@ -20,6 +20,7 @@ from typing import Mapping, NamedTuple
 from .caller import caller_key
 from .errors import Mistake
 from .fields import PROBLEM_TYPE, fields, problem
+from .numbers import whole_number
 
 
 class Answered(NamedTuple):
@@ -36,8 +37,7 @@ class Rules:
                  legacy_headers=False, charge_when=None):
         if isinstance(limits, (str, bytes)) or not limits:
             raise TypeError("limits is a list with at least one limit")
-        if not isinstance(trusted_hops, int) or trusted_hops < 0:
-            raise TypeError("trusted_hops is a number of proxies")
+        whole_number(trusted_hops, "trusted_hops")
         self.limits = tuple(limits)
         self.key = key
         self.skip = skip or is_preflight

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Callable, Optional
 
 from .address import Address, address_of, parse_deadline, parse_fail
+from .errors import Mistake
 
 DEADLINE_SECONDS = 0.050
+CONNECT_SECONDS = 1.0  # how long connecting goes on at least, also if its call has ended
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,11 @@ class Settings:
     on_unavailable: Optional[Callable[[str], None]]
     clock: Callable[[], float]
     every: Optional[Callable]
+
+    @property
+    def connect_seconds(self):
+        """How long connecting may take: of a patient call as long as that."""
+        return max(CONNECT_SECONDS, self.deadline)
 
     @classmethod
     def of(cls, url=None, *, host=None, port=None, unix_socket=None, username=None, password=None,
@@ -43,6 +50,8 @@ class Settings:
 
 def _context(tls, address):
     if isinstance(tls, ssl.SSLContext):
+        if address.ca:
+            raise Mistake("both the URL and the object `tls` say the authorities")
         return tls
     if tls not in (None, True, False):
         raise TypeError(f"tls is of type {type(tls).__name__}, not bool or ssl.SSLContext")

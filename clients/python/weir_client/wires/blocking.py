@@ -9,7 +9,6 @@ import time
 import redis
 from redis.connection import Connection, UnixDomainSocketConnection
 
-from ..core.engine import CONNECT_SECONDS
 from ..core.errors import Mistake
 from ..core.causes import leaves_connection, leaves_server
 from ..core.exchange import Lost, Refused
@@ -141,7 +140,7 @@ class Wire:
     def _connect(self, attempt):
         link, error = None, None
         try:
-            link = _play(self._route.connecting(CONNECT_SECONDS), self._settings.tls)
+            link = _play(self._route.connecting(self._settings.connect_seconds), self._settings.tls)
         except Exception as raised:  # pylint: disable=broad-except
             error = raised
         with self._changed:

@@ -9,7 +9,6 @@ import redis
 from redis.asyncio.connection import Connection, SSLConnection, UnixDomainSocketConnection
 
 from ..core.causes import leaves_connection, leaves_server
-from ..core.engine import CONNECT_SECONDS
 from ..core.errors import Mistake
 from ..core.exchange import Lost, Refused
 from ..core.forks import begin_in_children
@@ -159,7 +158,7 @@ class Wire:
     async def _connect(self, caller):
         """Opens a link for a caller, or for later calls if that is gone by then."""
         try:
-            link = await _play(self._route.connecting(CONNECT_SECONDS), self._settings.tls)
+            link = await _play(self._route, self._settings)
         except asyncio.CancelledError:
             self._shelf.dropped()
             raise
@@ -224,6 +223,7 @@ class _Link:
 
     def __init__(self, place, tls):
         self.generation = 0
+        self.end = None  # when connecting and the login are to be done
         begin_in_children(self)
         if place.path:
             kind, options = UnixDomainSocketConnection, {"path": place.path}
@@ -284,16 +284,17 @@ class _Link:
             pass  # it was lost before, or the server does not close its side
 
 
-async def _play(plan, tls):
-    """Plays a plan of route.py; its link."""
-    end = time.monotonic() + CONNECT_SECONDS
+async def _play(route, settings):
+    """Plays the plan of a route that connects; its link."""
+    plan = route.connecting(settings.connect_seconds)
+    end = time.monotonic() + settings.connect_seconds
     sent, thrown = None, None
     try:
         while True:
             step = plan.send(sent) if thrown is None else plan.throw(thrown)
             sent, thrown = None, None
             try:
-                sent = await _take_step(step, tls, end)
+                sent = await _take_step(step, settings.tls, end)
             except (Lost, Refused) as error:
                 thrown = error
     except StopIteration as stop:
@@ -301,14 +302,16 @@ async def _play(plan, tls):
 
 
 async def _take_step(step, tls, end):
-    remaining = max(0.0, end - time.monotonic())
     if isinstance(step, Hang):
         return await step.link.close()
-    is_dial = isinstance(step, Dial)
-    link = _Link(step.place, tls) if is_dial else step.link
+    if is_dial := isinstance(step, Dial):
+        link = _Link(step.place, tls)
+        link.end = min(end, time.monotonic() + step.seconds)  # also of what is said on it
+    else:
+        link = step.link
     doing = link.connect() if is_dial else link.ask(step.words)
     try:
-        done = await asyncio.wait_for(doing, min(remaining, step.seconds) if is_dial else remaining)
+        done = await asyncio.wait_for(doing, max(0.0, link.end - time.monotonic()))
         return link if is_dial else done
     except Refused:
         raise
