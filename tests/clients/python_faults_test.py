@@ -164,6 +164,15 @@ class ConnectionTest(FaultTest):
             self.addCleanup(lambda limiter=limiter: self.do(limiter.close()))
             self.assertEqual(self.call(limiter, OK)[0].reason, "allowed")
 
+    # Goal: a connection that cannot be opened takes no room. Method: no thread can be started.
+    def test_threads_that_cannot_be_started(self):
+        limiter = self.limiter(weir_client.Limiter)
+        with unittest.mock.patch("threading.Thread.start", side_effect=RuntimeError("no thread")):
+            for _ in range(LINKS_MAX):
+                with self.assertRaises(RuntimeError):
+                    limiter.allow("k", "1/s")
+        self.assertTrue(self.call(limiter, OK)[0])
+
     # Goal: a ticket of TLS is no stray reply. Method: a connection that waits for a later call.
     def test_a_ticket_of_a_session_does_not_end_a_connection(self):
         directory = tempfile.TemporaryDirectory(prefix="weir_tls_")

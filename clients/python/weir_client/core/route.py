@@ -67,10 +67,13 @@ class Route:
         for sentinel in self._sentinels:
             try:
                 link = yield Dial(sentinel, self._seconds)
-                reply = yield Say(link, (b"SENTINEL", b"GET-MASTER-ADDR-BY-NAME", name))
-                yield Hang(link)
-            except (Lost, Refused):
+            except Lost:
                 continue
+            try:
+                reply = yield Say(link, (b"SENTINEL", b"GET-MASTER-ADDR-BY-NAME", name))
+            except (Lost, Refused):
+                reply = None
+            yield Hang(link)
             if reply:
                 others = (each for each in self._sentinels if each != sentinel)
                 self._sentinels = (sentinel, *others)  # threads may do so at the same time

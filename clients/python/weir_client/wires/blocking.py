@@ -132,9 +132,9 @@ class Wire:
         _close_all(links)
 
     def _start_attempt(self):
-        self._shelf.opening()
         attempt = _Attempt()
         threading.Thread(target=self._connect, args=(attempt,), daemon=True).start()
+        self._shelf.opening()  # not if there is no thread; that one waits for this one's lock
         return attempt
 
     def _connect(self, attempt):
@@ -328,7 +328,9 @@ def _take_step(step, tls):
     assert isinstance(step, Say)
     try:
         return step.link.ask(step.words, step.link.end)
-    except Lost:
+    except Refused:
+        raise
+    except BaseException:
         step.link.close()
         raise
 
