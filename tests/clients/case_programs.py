@@ -55,9 +55,11 @@ bytes, {"integer": "..."} a whole number of any size, {"nan": "nan"}, {"object":
 
 Environment:
     WEIR_CLIENT_PYTHON    the interpreter for the Python client, if not Debian's
+    WEIR_NODE_MODULES     the folder of node-redis, if not that of Debian's packages
 """
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -65,13 +67,15 @@ from weir_e2e import client_environment
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = Path(__file__).parent / "programs"
+NODE_MODULES = Path(os.environ.get("WEIR_NODE_MODULES", "/usr/share/nodejs"))
 
 
 class Client:
     """One client: the words that start its program, and what it can be asked."""
 
     def __init__(self, prepare, types=(), lacks=()):
-        """`lacks`: "sentinel", "callers" (it has no middleware)."""
+        """`lacks`: "sentinel", "callers" (it has no middleware), "53 bits" (numbers within 48 of
+        2^53 are read one too high)."""
         self.prepare = prepare  # called with a directory of its own
         self.types = types  # of words besides strings: "null", "integer", "hex" ...
         self.lacks = lacks
@@ -98,17 +102,40 @@ def _python(*arguments):
     return lambda _directory: (python, str(PROGRAMS / "program.py"), *arguments)
 
 
+def node_modules(directory):
+    """Makes the folder node_modules in a directory, with weir-client and the modules beside which
+    npm would install it."""
+    folder = Path(directory, "node_modules")
+    folder.mkdir()
+    ignored = shutil.ignore_patterns("node_modules")
+    shutil.copytree(ROOT / "clients/javascript", folder / "weir-client", ignore=ignored)
+    for module in NODE_MODULES.iterdir():
+        os.symlink(module, folder / module.name)
+
+
+def _javascript(directory):
+    """An ES module looks for modules beside itself."""
+    node_modules(directory)
+    shutil.copy(PROGRAMS / "program.mjs", directory)
+    return "node", f"{directory}/program.mjs"
+
+
 _PYTHON_TYPES = ("null", "boolean", "integer", "fraction", "list", "hex", "nan", "object")
 
 CLIENTS = {
     "python": Client(_python(), _PYTHON_TYPES),
     "python-asyncio": Client(_python("asyncio"), _PYTHON_TYPES),
+    "javascript": Client(_javascript, (*_PYTHON_TYPES, "undefined"), lacks=("53 bits",)),
 }
 
 
 def start(command, directory):
     """Starts a prepared program."""
-    environment = {**client_environment(directory), "PYTHONPATH": str(ROOT / "clients/python")}
+    environment = {
+        **client_environment(directory),
+        "PYTHONPATH": str(ROOT / "clients/python"),
+        "NODE_PATH": str(NODE_MODULES),  # where Debian's node-redis finds its parts
+    }
     return subprocess.Popen(
         command,
         cwd=directory,

@@ -13,7 +13,7 @@ The file has these lists:
     plain_fields    [WORDS, the reply to RL.ALLOW, what `plain_fields` says]
     callers         [PEER, X-Forwarded-For, TRUSTED_HOPS, the key, or "mistake"]
     conversations   {"case": its name, "steps": [[CALL, EXCHANGES, SAID] ...]}; with "needs":
-                    "sentinel", not played with a client that lacks it
+                    "sentinel" or "53 bits", not played with a client that lacks it
 
 A CALL is a list, as case_programs.py describes it; null: none, the requests come on their own. The
 EXCHANGES are the requests that the server then receives, [REQUEST, REPLY]; without one the client

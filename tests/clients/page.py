@@ -114,8 +114,8 @@ pipeline, and `wait_all_responses` calls the functions.""",
         "node_redis.mjs",
         """\
 All words are strings. Requests of one turn of the event loop are a pipeline; `multi()` has
-`addCommand([...])`. It has no deadline for a reply: [clients](../clients/javascript/limited.mjs)
-has one. Version 6 speaks RESP3 and wants Node 20. `apt-get install node-redis` is version 4.""",
+`addCommand([...])`. It has no deadline for a reply: [weir-client](../clients/javascript) has one.
+Version 6 speaks RESP3 and wants Node 20. `apt-get install node-redis` is version 4.""",
     ),
     Section(
         "JavaScript: ioredis 5 and 6, iovalkey",

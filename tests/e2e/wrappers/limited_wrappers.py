@@ -31,7 +31,6 @@ A program reads a call per line and prints what its caller sees; the numbers are
 
 Environment:
     WEIR_LIMITED_PROGRAM    path of the program that is built from limited_program.cc
-    WEIR_NODE_MODULES       the folder of node's modules, if not that of Debian's packages
 """
 
 import os
@@ -43,7 +42,6 @@ from weir_e2e import client_environment
 
 FOLDER = Path(__file__).parent
 CLIENTS = FOLDER.parents[2] / "clients"
-MODULES = Path(os.environ.get("WEIR_NODE_MODULES", "/usr/share/nodejs"))
 
 
 def _cpp(_directory):
@@ -69,14 +67,6 @@ def _go(directory):
     return f"{directory}/program"
 
 
-def _javascript(directory):
-    """An ES module looks for modules beside itself."""
-    for module in (*CLIENTS.glob("javascript/*.mjs"), FOLDER / "limited_program.mjs"):
-        shutil.copy(module, directory)
-    os.symlink(MODULES, Path(directory, "node_modules"))
-    return "node", f"{directory}/limited_program.mjs"
-
-
 def _rust(directory):
     options = f"--edition 2021 -D warnings -o {directory}/program"
     _run("/usr/bin/rustc", *options.split(), str(FOLDER / "limited_program.rs"))
@@ -84,7 +74,7 @@ def _rust(directory):
 
 
 # By name: functions that prepare a program in a directory and return the words that start it.
-WRAPPERS = {"cpp": _cpp, "go": _go, "javascript": _javascript, "rust": _rust}
+WRAPPERS = {"cpp": _cpp, "go": _go, "rust": _rust}
 
 
 def _run(*command, **settings):
@@ -96,8 +86,7 @@ def start(command, directory):
     return subprocess.Popen(
         command,
         cwd=directory,
-        # Debian's node looks in MODULES for the modules of Debian's packages; others must be told.
-        env={**client_environment(directory), "NODE_PATH": str(MODULES)},
+        env=client_environment(directory),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -1,0 +1,53 @@
+// A middleware for Express, Connect and Node's own http.
+//
+//     app.use(rateLimit({ limiter, limits: ["10/s", "1000/h"] }));
+//
+// lib/rules.js has the options; `denied` gets the response, too: denied(request, decision,
+// response). The Decision is in request.weir.
+import { Rules } from "./lib/rules.js";
+
+/** @returns a function of a request, a response, and what is called if the request is allowed. */
+export function rateLimit(options) {
+  const rules = new Rules(options);
+  return (request, response, next) => {
+    limit(rules, request, response).then((passes) => passes && next(), next);
+  };
+}
+
+/** Returns whether the request passes; else it has been answered. */
+async function limit(rules, request, response) {
+  const asked = await rules.ask({
+    request,
+    method: request.method,
+    header: (name) => request.headers[name],
+    peer: request.socket.remoteAddress,
+  });
+  if (asked === undefined) return true;
+  const { decision } = asked;
+  request.weir = decision;
+  for (const [name, value] of Object.entries(asked.headers)) response.setHeader(name, value);
+  if (asked.awaitsEnd) chargeAtEnd(asked, response);
+  if (decision.allowed) return true;
+  if (rules.denied) {
+    await rules.denied(request, decision, response);
+  } else {
+    const { status, body, type } = asked.refusal;
+    response.statusCode = status;
+    response.setHeader("Content-Type", type);
+    response.end(body);
+  }
+  return false;
+}
+
+/** A mistake then has no request to fail: it is a warning. */
+function chargeAtEnd(asked, response) {
+  let hasEnded = false;
+  const end = () => {
+    if (hasEnded) return;
+    hasEnded = true;
+    const ended = asked.end(response.statusCode, { ...response.getHeaders() });
+    ended.catch((error) => process.emitWarning(error));
+  };
+  response.once("finish", end);
+  response.once("close", end); // of a caller that has gone
+}

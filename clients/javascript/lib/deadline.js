@@ -1,0 +1,27 @@
+// The end of one call: it covers the connecting, the login and the reply.
+import { Lost } from "./exchange.js";
+
+const TIMER_MS_MAX = 2 ** 31 - 1; // Node's
+
+export class Deadline {
+  #timer;
+  #passed;
+
+  constructor(ms) {
+    this.#passed = new Promise((_, reject) => {
+      const pass = () => reject(new Lost("timeout", "no reply in time"));
+      // What has arrived while the program was busy is read first.
+      this.#timer = setTimeout(() => setImmediate(pass), Math.min(ms, TIMER_MS_MAX));
+    });
+    this.#passed.catch(() => {});
+  }
+
+  /** The value of the promise; rejects with Lost if the deadline passes before. */
+  race(promise) {
+    return Promise.race([promise, this.#passed]);
+  }
+
+  clear() {
+    clearTimeout(this.#timer);
+  }
+}
