@@ -39,5 +39,6 @@ async function refuse(rules, asked, request, reply) {
     return reply.sent ? reply : reply.send(payload);
   }
   const { status, body, type } = asked.refusal;
-  return reply.code(status).header("content-type", type).send(body);
+  // A string would get a charset.
+  return reply.code(status).header("content-type", type).send(Buffer.from(body));
 }
