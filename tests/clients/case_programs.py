@@ -63,6 +63,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import npm
 from weir_e2e import client_environment
 
 ROOT = Path(__file__).parents[2]
@@ -102,20 +103,8 @@ def _python(*arguments):
     return lambda _directory: (python, str(PROGRAMS / "program.py"), *arguments)
 
 
-def node_modules(directory):
-    """Makes the folder node_modules in a directory, with weir-client and the modules beside which
-    npm would install it."""
-    folder = Path(directory, "node_modules")
-    folder.mkdir()
-    ignored = shutil.ignore_patterns("node_modules")
-    shutil.copytree(ROOT / "clients/javascript", folder / "weir-client", ignore=ignored)
-    for module in NODE_MODULES.iterdir():
-        os.symlink(module, folder / module.name)
-
-
 def _javascript(directory):
-    """An ES module looks for modules beside itself."""
-    node_modules(directory)
+    npm.link_modules(NODE_MODULES, directory)
     shutil.copy(PROGRAMS / "program.mjs", directory)
     return "node", f"{directory}/program.mjs"
 

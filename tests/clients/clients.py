@@ -71,6 +71,8 @@ SENTINEL_CLIENTS = (
     Client("redis-py", "sentinel_python_redis.py", package="python3-redis"),
     Client("weir_client", "sentinel_weir_client.py", package="python3-redis"),
     Client("weir_client.aio", "sentinel_weir_client.py asyncio", package="python3-redis"),
+    Client("weir-client", "sentinel_weir_client.mjs", package="node-redis"),
+    Client("weir-client on 6", "sentinel_weir_client.mjs", npm="redis@6", node_min=20),
     Client("redis-rb", "sentinel_ruby_redis.rb", package="ruby-redis"),
     Client("ioredis 5", "sentinel_ioredis.mjs", npm="ioredis@5"),
     Client("ioredis 6", "sentinel_ioredis.mjs", npm="ioredis@6", node_min=20),

@@ -16,6 +16,7 @@ import unittest
 from pathlib import Path
 
 import case_programs
+import npm
 from cases_test import PATIENT_MS, Program
 from scripted_server import ScriptedServer
 from tls_servers import TlsServerTest
@@ -75,7 +76,7 @@ class LimiterTest(TlsServerTest):
         """What a program prints that ends without being told to."""
         directory = tempfile.TemporaryDirectory(prefix="weir_client_")
         self.addCleanup(directory.cleanup)
-        case_programs.node_modules(directory.name)
+        npm.link_modules(case_programs.NODE_MODULES, directory.name)
         path = Path(directory.name, "test.mjs")
         path.write_text(BEGIN.format(url=json.dumps(url), patient=PATIENT_MS) + code)
         modules = {"NODE_PATH": str(case_programs.NODE_MODULES)}

@@ -15,6 +15,7 @@ import tempfile
 import unittest
 
 import case_programs
+import npm
 from cases_test import PATIENT_MS, Program
 from weir_e2e import DEADLINE, NEVER, ServerTest
 
@@ -33,7 +34,7 @@ class MiddlewareTests:
         directory = tempfile.TemporaryDirectory(prefix="weir_client_")
         cls.addClassCleanup(directory.cleanup)
         cls.program_directory = directory.name
-        case_programs.node_modules(directory.name)
+        npm.link_modules(case_programs.NODE_MODULES, directory.name)
         shutil.copy(case_programs.PROGRAMS / "web.mjs", directory.name)
 
     def setUp(self):

@@ -107,11 +107,11 @@ def command_of(client, directory, npm_folder):
             raise Unavailable("is not built: WEIR_HIREDIS_CLIENT does not name it")
         return [os.environ["WEIR_HIREDIS_CLIENT"]]
     program = FOLDER / name
-    if program.suffix == ".mjs":  # an ES module looks for modules beside itself
+    if program.suffix == ".mjs":
         if client.npm and not npm_folder:
             raise Unavailable("wants a folder for what npm installs")
         modules = npm.modules_of(client, npm_folder) if client.npm else DEBIAN_MODULES
-        (directory / "node_modules").symlink_to(modules.resolve())
+        npm.link_modules(modules, directory)
         shutil.copy(FOLDER / "steps.mjs", directory)
         program = Path(shutil.copy(program, directory))
     return [INTERPRETERS[program.suffix], str(program), *arguments]

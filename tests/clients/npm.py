@@ -3,10 +3,12 @@
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 from clients import Unavailable
 
 INSTALL_SECONDS = 300
+PACKAGE = Path(__file__).parents[2] / "clients/javascript"
 
 
 def node_version():
@@ -29,6 +31,17 @@ def modules_of(client, folder):
         place.mkdir(parents=True, exist_ok=True)
         _install(client.npm, place)
     return modules
+
+
+def link_modules(modules, directory):
+    """Makes the folder node_modules of a program in a directory, with these modules and weir's own
+    package, as an ES module looks for modules beside itself."""
+    folder = Path(directory, "node_modules")
+    folder.mkdir()
+    for module in Path(modules).resolve().iterdir():
+        (folder / module.name).symlink_to(module)
+    ignored = shutil.ignore_patterns("node_modules")
+    shutil.copytree(PACKAGE, folder / "weir-client", ignore=ignored)
 
 
 def _install(package, place):
