@@ -26,7 +26,8 @@ import { rateLimit } from "weir-client/express";
 import { rateLimit as plugin } from "weir-client/fastify";
 import { rateLimit as middleware } from "weir-client/hono";
 
-const options: Options = { url: "redis://h", fail: "closed", onUnavailable: (cause) => cause.length };
+const onUnavailable = (cause: string) => cause.length;
+const options: Options = { url: "redis://h", fail: "closed", onUnavailable };
 const limiter = new Limiter("redis://h", { deadlineMs: 20, tls: { ca: "..." } });
 
 export async function use(words: string[]): Promise<string> {

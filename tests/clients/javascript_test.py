@@ -97,7 +97,8 @@ class LimiterTest(TlsServerTest):
         self.assertEqual([limiter.number("allow", "k", limit) for _ in range(2)], [1, 0])
         self.assertRegex(limiter.call("allow", "k", limit), r"^denied 0 \d{9,} \d+ 0$")
         self.assertEqual(limiter.call("allow", {"hex": "ff00"}, "5/s,cost=6"), "never 5 - 0 0")
-        self.assertRegex(limiter.call("details", 7, "5/s,name=burst"), r"\| burst 1 5 4 0 \d+ 0 1 0$")
+        said = limiter.call("details", 7, "5/s,name=burst")
+        self.assertRegex(said, r"\| burst 1 5 4 0 \d+ 0 1 0$")
         self.assertRegex(limiter.call("peek", "k", limit), "^denied ")
         self.assertEqual(limiter.number("refund", "k", limit), 1)
         self.assertRegex(limiter.call("charge", "k", limit, "COST", 2), "^denied ")
@@ -236,8 +237,8 @@ console.log(first.reason, denied.reason, cause, ...causes);
             ["mistake", "WRONGPASS"],
         )
 
-    # Goal: a server that refuses a connection although no call waits for it ends no program, and the
-    # next call says so. Method: the threads that look up the host's name are busy until later.
+    # Goal: a server that refuses a connection although no call waits for it ends no program, and
+    # the next call says so. Method: the threads that look up the host's name are busy until later.
     def test_a_connection_that_is_refused_late(self):
         server = ScriptedServer(None)
         self.addCleanup(server.close)
@@ -254,7 +255,8 @@ console.log((await limiter.allow("k", "1/s")).cause);
 await hashed;
 for (let text = ""; !text.startsWith("DENIED"); ) {
   await new Promise((resolve) => setTimeout(resolve, 300)); // connected by then
-  text = await limiter.allow("k", "1/s").then(({ cause }) => cause, (error) => error.message);
+  const call = limiter.allow("k", "1/s");
+  text = await call.then(({ cause }) => cause, (error) => error.message);
 }
 """)
         self.assertEqual(printed, "timeout")
@@ -346,7 +348,7 @@ for (const call of wrong) {
     call();
     console.log("no error of", String(call));
   } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
+    if (!(error instanceof TypeError)) console.log(error);
   }
 }
 """)
@@ -376,15 +378,16 @@ await limiter.allow("k", "9/s").catch((error) => console.log(error.message));
     def test_a_limiter_that_is_closed_while_it_connects_to_nothing(self):
         with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
             with socket.create_connection(full.getsockname()):
-                begin = time.monotonic()
-                url = f"redis://127.0.0.1:{full.getsockname()[1]}"
-                printed = self.run_program(url, """\
+                printed = self.run_program(f"redis://127.0.0.1:{full.getsockname()[1]}", """\
+const begin = performance.now();
+process.on("exit", () => console.log(performance.now() - begin));
 const limiter = new Limiter(url, { onUnavailable() {} });
 console.log((await limiter.allow("k", "9/s")).cause);
 await limiter.close();
 """)
-                self.assertEqual(printed, "timeout")
-                self.assertLess(time.monotonic() - begin, BOUND_SECONDS)
+                cause, ms = printed.split()
+                self.assertEqual(cause, "timeout")
+                self.assertLess(float(ms), BOUND_SECONDS * 1000)
 
     # --- Without an answer ------------------------------------------------------------------------
 
@@ -477,7 +480,10 @@ const limiter = new Limiter(url);
 for (let i = 0; i < 3; ++i) await limiter.allow("k", "1/h");
 setImmediate(() => console.log(warnings.join()));
 """)
-        self.assertRegex(printed, r"^weir is unavailable \(connection\): calls are allowed; 1 since")
+        self.assertEqual(
+            printed,
+            "weir is unavailable (connection): calls are allowed; 1 since the last warning",
+        )
 
 
 if __name__ == "__main__":
