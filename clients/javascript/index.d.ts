@@ -134,7 +134,7 @@ export class Limiter {
   slice(size: number, ms: number, ...words: Word[]): Slice;
   /** The counts since the Limiter was made. */
   counts(): Counts;
-  /** Closes the connections. Later calls throw Mistake. */
+  /** Closes the connections: calls in flight are unavailable, later ones throw Mistake. */
   close(): Promise<void>;
   toString(): string;
 }

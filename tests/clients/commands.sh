@@ -24,7 +24,8 @@ do_clients() {
   /usr/bin/python3 tests/e2e/replication/sentinel_clients_test.py "$@" || status=$?
   python3 tests/e2e/wrappers/limited_test.py "$@" || status=$?
   /usr/bin/python3 tests/clients/cases_test.py "$@" || status=$?
-  for test in javascript_test javascript_web_test python_faults_test python_mistakes_test python_package python_test python_web_test; do
+  for test in javascript_faults_test javascript_test javascript_web_te javascript_web_test python_faults_test python_mistakes_test python_package python_test python_web_test; do
+    python_test python_web_test python_package; do
     /usr/bin/python3 "tests/clients/$test.py" || status=$?
   done
   test_newest_python || status=$?
@@ -72,6 +73,7 @@ test_newest_javascript() {
     step "weir-client with $redis"
     WEIR_NODE_MODULES=$modules /usr/bin/python3 tests/clients/cases_test.py javascript || status=$?
     WEIR_NODE_MODULES=$modules /usr/bin/python3 tests/clients/javascript_test.py || status=$?
+    WEIR_NODE_MODULES=$modules /usr/bin/python3 tests/clients/javascript_faults_test.py || status=$?
   done
   WEIR_NODE_MODULES=$modules /usr/bin/python3 tests/clients/javascript_web_test.py \
     express4 express5 fastify hono || status=$?

@@ -5,8 +5,8 @@ import { readDecision, unavailable } from "./decision.js";
 import { Denials } from "./denials.js";
 import { Limited, Mistake, Unavailable } from "./errors.js";
 import { Lost, Refused } from "./exchange.js";
-import { Route } from "./route.js";
-import { CONNECT_MS, WaitingWires, Wire } from "./wire.js";
+import { CONNECT_MS, Route } from "./route.js";
+import { WaitingWires, Wire } from "./wire.js";
 import { Request, digits, encode } from "./words.js";
 
 /** A hold has an id, so that a request whose reply is lost may be sent again. */
@@ -20,6 +20,7 @@ export class Engine {
   #failsOpen;
   #denials = new Denials();
   #hasSucceeded = false;
+  #isClosed = false;
 
   constructor(settings) {
     this.deadlineMs = settings.deadlineMs;
@@ -102,15 +103,20 @@ export class Engine {
     await this.call(["RL.PEEK", ...request.words], { ms });
   }
 
+  get isClosed() {
+    return this.#isClosed;
+  }
+
   /** The reply. If it is lost, sends the words again while `tries` are left. */
   async call(words, { tries = 1, ms = this.deadlineMs, wire = this.#wire } = {}) {
+    if (this.#isClosed) throw new Mistake("the Limiter is closed");
     try {
       const reply = await wire.ask(words, ms);
       this.#hasSucceeded = true;
       return reply;
     } catch (error) {
       if (error instanceof Lost) {
-        if (tries > 1) return this.call(words, { tries: tries - 1, ms, wire });
+        if (tries > 1 && !this.#isClosed) return this.call(words, { tries: tries - 1, ms, wire });
         throw new Unavailable(error.cause, error.message);
       }
       if (!(error instanceof Refused)) throw error;
@@ -119,7 +125,9 @@ export class Engine {
     }
   }
 
+  /** Calls in flight are unavailable then. */
   close() {
+    this.#isClosed = true;
     this.#wire.close();
     this.#waits.close();
   }

@@ -122,7 +122,7 @@ export class Limiter {
     return this.#engine.counters.counts();
   }
 
-  /** Closes the connections. Later calls throw Mistake. */
+  /** Closes the connections: calls in flight are unavailable, later ones throw Mistake. */
   async close() {
     this.#engine.close();
   }

@@ -4,6 +4,7 @@
 // comes later must not reach another: others that wait for theirs get it, then it is closed.
 import * as namespace from "redis";
 
+import { Deadline } from "./deadline.js";
 import { Lost, Refused } from "./exchange.js";
 
 const redis = namespace.default ?? namespace;
@@ -16,17 +17,23 @@ const CONNECTION_ERRORS = [
 
 export class Link {
   #client;
+  #stopping;
   #pending = 0; // calls that wait for a reply
   #isRetired = false;
   #error; // that ended the connection
 
-  /** Connects, within so many milliseconds. `tls` are the options of TLS. Throws Lost. */
-  static async dial(place, tls, ms) {
+  /**
+   * Connects, within so many milliseconds. `tls` are the options of TLS; `begin` gets the Link before
+   * it is connected, to close it. Throws Lost.
+   */
+  static async dial(place, tls, ms, begin) {
+    const stopping = new AbortController();
     const client = redis.createClient({
       socket: {
         ...(tls && { ...tls, tls: true }),
         ...(place.path ? { path: place.path } : { host: place.host, port: place.port }),
         connectTimeout: Math.max(1, Math.ceil(ms)),
+        signal: stopping.signal, // version 4 cannot close what is not connected
         reconnectStrategy: () => new Error("a link does not reconnect"),
       },
       // Such that it sends nothing of its own, and speaks RESP2: 5 says HELLO if it is told to.
@@ -35,18 +42,26 @@ export class Link {
       maintNotifications: "disabled",
       commandOptions: { timeout: undefined },
     });
-    const link = new Link(client);
+    const link = new Link(client, stopping);
     client.unref(); // an idle Limiter does not keep the program alive
+    begin(link);
+    const deadline = new Deadline(ms, false); // node-redis has one for each step of TLS
+    const connecting = client.connect();
     try {
-      await client.connect();
+      await deadline.race(connecting);
     } catch (error) {
+      connecting.catch(() => {});
+      link.close();
       throw link.#outcome(error);
+    } finally {
+      deadline.clear();
     }
     return link;
   }
 
-  constructor(client) {
+  constructor(client, stopping) {
     this.#client = client;
+    this.#stopping = stopping;
     client.on("error", (error) => {
       this.#error ??= error;
       this.#hangUp(); // else node-redis 4 connects again
@@ -91,6 +106,7 @@ export class Link {
   }
 
   #hangUp() {
+    this.#stopping.abort();
     try {
       if (this.#client.destroy) this.#client.destroy();
       else this.#client.disconnect().catch(() => {});
@@ -101,6 +117,7 @@ export class Link {
 
   /** The Lost or Refused that an error of node-redis stands for, or itself. */
   #outcome(error) {
+    if (error instanceof Lost) return error;
     if (error instanceof redis.ErrorReply) return new Refused(error.message);
     const below = error.socketError ?? error;
     if (redis.ConnectionTimeoutError && below instanceof redis.ConnectionTimeoutError) {

@@ -4,6 +4,9 @@ import { Deadline } from "./deadline.js";
 import { Lost, Refused } from "./exchange.js";
 import { Link } from "./link.js";
 
+/** How long connecting continues at least, also if its call has ended. */
+export const CONNECT_MS = 1000;
+
 /**
  * Knows the primary that Sentinels have named, and asks the Sentinel first that did. (The Sentinel
  * of node-redis asks for all replicas, too, before a first call, and knows no deadline.)
@@ -11,15 +14,17 @@ import { Link } from "./link.js";
 export class Route {
   #address;
   #tls;
-  #sentinelMs; // for one Sentinel
+  #ms; // to connect
+  #sentinelMs; // to ask one Sentinel
   #sentinels;
   #primary;
 
   constructor({ address, tls, deadlineMs }) {
     this.#address = address;
     this.#tls = tls;
-    this.#sentinelMs = deadlineMs;
     this.#sentinels = address.places;
+    this.#ms = Math.max(CONNECT_MS, deadlineMs);
+    this.#sentinelMs = this.#ms / (this.#sentinels.length + 1); // and as long for the primary
     this.forget();
   }
 
@@ -32,12 +37,12 @@ export class Route {
     this.#primary = this.#address.master ? undefined : this.#address.places[0];
   }
 
-  /** A Link to the server, logged in, within so many milliseconds. Throws Lost or Refused. */
-  async connect(ms) {
-    const deadline = new Deadline(ms);
+  /** A Link to the server, logged in; `begin` as for Link.dial. Throws Lost or Refused. */
+  async connect(begin) {
+    const deadline = new Deadline(this.#ms, false);
     try {
-      const primary = this.#primary ?? (await this.#askSentinels());
-      const link = await Link.dial(primary, this.#tls, ms);
+      const primary = this.#primary ?? (await this.#askSentinels(begin));
+      const link = await Link.dial(primary, this.#tls, this.#ms, begin);
       if (this.hasLogin) await this.#logIn(link, deadline);
       return link;
     } finally {
@@ -55,10 +60,10 @@ export class Route {
     }
   }
 
-  async #askSentinels() {
+  async #askSentinels(begin) {
     for (const sentinel of this.#sentinels) {
-      const named = await this.#askSentinel(sentinel);
-      if (!named) continue;
+      const named = await this.#askSentinel(sentinel, begin);
+      if (!Array.isArray(named) || named.length !== 2) continue;
       this.#sentinels = [sentinel, ...this.#sentinels.filter((each) => each !== sentinel)];
       this.#primary = placeOf(...named);
       return this.#primary;
@@ -66,12 +71,12 @@ export class Route {
     throw new Lost("noprimary", "no Sentinel names a primary");
   }
 
-  /** The host and the port of the primary, if this Sentinel knows it. */
-  async #askSentinel(sentinel) {
-    const deadline = new Deadline(this.#sentinelMs);
+  /** What this Sentinel answers: the host and the port of the primary, if it knows it. */
+  async #askSentinel(sentinel, begin) {
+    const deadline = new Deadline(this.#sentinelMs, false);
     let link;
     try {
-      link = await Link.dial(sentinel, this.#tls, this.#sentinelMs);
+      link = await Link.dial(sentinel, this.#tls, this.#sentinelMs, begin);
       const words = ["SENTINEL", "GET-MASTER-ADDR-BY-NAME", this.#address.master];
       return await link.ask(words, deadline);
     } catch (error) {

@@ -45,12 +45,14 @@ export class Slice {
     const late = new Promise((resolve) => {
       wait.timer = setTimeout(resolve, this.#engine.deadlineMs);
     }).then(() => (wait.isOver = true));
+    const wasClosed = this.#engine.isClosed;
     const turn = this.#turns.run(async () => {
       clearTimeout(wait.timer);
-      if (!wait.isOver && !this.#spendHere()) await this.#takeAndSpend();
+      if (this.#engine.isClosed && !wasClosed) this.#endWithout("connection");
+      else if (!wait.isOver && !this.#spendHere()) await this.#takeAndSpend();
     });
     await Promise.race([turn, late]);
-    if (wait.isOver) checked(this.#engine.withoutAnswer("timeout"), this.#request);
+    if (wait.isOver) this.#endWithout("timeout");
   }
 
   /** Settles the slice, so that what is left comes back. */
@@ -60,6 +62,11 @@ export class Slice {
 
   [END_OF_SCOPE]() {
     return this.giveBack();
+  }
+
+  /** Returns if calls are allowed without an answer, else throws Limited. */
+  #endWithout(cause) {
+    checked(this.#engine.withoutAnswer(cause), this.#request);
   }
 
   /** Spends a token that is there. Returns whether one was. */

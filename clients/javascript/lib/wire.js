@@ -1,16 +1,13 @@
 // Wires: the way of a request to weir and of its reply back. `ask` returns the reply, or throws
 // Lost or Refused.
 //
-// Its deadline covers all of it. It ends the call, not the connecting, which goes on for a second:
-// so a first connection that is slow (TLS, a cold process) is there for a later call, and the error
-// of a login that comes late is thrown by the next one.
+// Its deadline covers all of it. It ends the call, not the connecting, which continues for a second
+// at least: so a first connection that is slow (TLS, a cold process) is there for a later call, and
+// the error of a login that comes late is thrown by the next one.
 import { endsConnection } from "./causes.js";
 import { Deadline } from "./deadline.js";
-import { Mistake } from "./errors.js";
 import { Lost, Refused } from "./exchange.js";
-
-/** How long connecting goes on, also if its call has ended. */
-export const CONNECT_MS = 1000;
+import { CONNECT_MS } from "./route.js";
 
 const WAITS_MAX = 16;
 
@@ -20,6 +17,8 @@ export class Wire {
   #link;
   #attempt; // to connect, { link: a promise, waiting: the number of calls }
   #late; // what a login was told when its call had ended
+  #deadlines = new Set(); // of the calls in flight
+  #dialed; // the last link, that perhaps is not connected
   #isClosed = false;
 
   constructor(route) {
@@ -28,6 +27,7 @@ export class Wire {
 
   async ask(words, ms) {
     const deadline = new Deadline(ms);
+    this.#deadlines.add(deadline);
     let link;
     try {
       link = await this.#take(deadline);
@@ -38,18 +38,22 @@ export class Wire {
       if (isRefused || error instanceof Lost) this.#route.forget();
       throw error;
     } finally {
+      this.#deadlines.delete(deadline);
       deadline.clear();
     }
   }
 
+  /** Closes the connection. Calls in flight throw Lost, as do later ones. */
   close() {
     this.#isClosed = true;
-    this.#link?.close(); // one that is not there yet is closed when it is
+    this.#link?.close();
+    this.#dialed?.close();
+    for (const deadline of this.#deadlines) deadline.cut(closed());
   }
 
   /** The link, once it is there. */
   async #take(deadline) {
-    this.#checkIsOpen();
+    if (this.#isClosed) throw closed();
     if (this.#late !== undefined) {
       const late = this.#late;
       this.#late = undefined;
@@ -57,6 +61,7 @@ export class Wire {
     }
     // The server may have closed a connection that was idle: that is to be seen first.
     if (this.#link?.isUsable && this.#link.isIdle) await turn();
+    if (this.#isClosed) throw closed();
     if (this.#link?.isUsable) return this.#link;
     this.#attempt ??= this.#startAttempt();
     const attempt = this.#attempt;
@@ -65,7 +70,6 @@ export class Wire {
       return await deadline.race(attempt.link);
     } finally {
       attempt.waiting -= 1;
-      this.#checkIsOpen();
     }
   }
 
@@ -78,7 +82,7 @@ export class Wire {
 
   async #connect(attempt) {
     try {
-      const link = await this.#route.connect(CONNECT_MS);
+      const link = await this.#route.connect((dialed) => this.#begin(dialed));
       this.#link = link;
       if (this.#isClosed) link.close();
       else if (attempt.waiting === 0 && !this.#route.hasLogin) this.#greet(link);
@@ -92,12 +96,17 @@ export class Wire {
     }
   }
 
+  #begin(dialed) {
+    this.#dialed = dialed;
+    if (this.#isClosed) dialed.close();
+  }
+
   /**
    * Asks for nothing, as a server that is full or in protected mode says so at once, which
    * node-redis 4 takes for an error of its own if there is no request.
    */
   async #greet(link) {
-    const deadline = new Deadline(CONNECT_MS);
+    const deadline = new Deadline(CONNECT_MS, false);
     try {
       await link.ask(["CLIENT", "GETNAME"], deadline);
     } catch (error) {
@@ -108,10 +117,6 @@ export class Wire {
       deadline.clear();
     }
   }
-
-  #checkIsOpen() {
-    if (this.#isClosed) throw new Mistake("the Limiter is closed");
-  }
 }
 
 /** Connections for calls whose replies take long, one for each, at most 16. */
@@ -119,7 +124,6 @@ export class WaitingWires {
   #route;
   #idle = [];
   #busy = new Set();
-  #isClosed = false;
 
   constructor(route) {
     this.#route = route;
@@ -129,7 +133,6 @@ export class WaitingWires {
     if (this.#busy.size >= WAITS_MAX) throw new Lost("busy", "too many calls wait");
     const wire = this.#idle.pop() ?? new Wire(this.#route);
     this.#busy.add(wire);
-    if (this.#isClosed) wire.close();
     try {
       return await wire.ask(words, ms);
     } finally {
@@ -139,9 +142,12 @@ export class WaitingWires {
   }
 
   close() {
-    this.#isClosed = true;
     for (const wire of [...this.#idle, ...this.#busy]) wire.close();
   }
+}
+
+function closed() {
+  return new Lost("connection", "the Limiter is closed");
 }
 
 /** A turn of Node's loop, after which the end of a connection that had come before is known. */

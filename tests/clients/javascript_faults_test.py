@@ -1,0 +1,135 @@
+"""Gives weir-client for JavaScript what a program, a server or a moment may do wrong: connections
+that are slow, closed or shared, words and options of wrong types, commits that are lost.
+"""
+
+import queue
+import threading
+import unittest
+
+import javascript_test
+from scripted_server import SILENT, ScriptedSentinel, ScriptedServer
+from weir_e2e import DEADLINE
+
+# What a program of a test begins with, too.
+QUIET = "const quiet = { ...patient, onUnavailable() {} };\n"
+SLOW_SECONDS = 1.3  # longer than connecting continues without a call
+OK = [1, 9, 0, 900, 0]
+
+
+class SlowServer(ScriptedServer):
+    """Answers a login after a while, and all else at once."""
+
+    def _answer_to(self, login):
+        threading.Event().wait(SLOW_SECONDS)
+        return super()._answer_to(login)
+
+
+class SlowSentinel(ScriptedSentinel):
+    """Answers after a while."""
+
+    @staticmethod
+    def reply(connection, reply):
+        threading.Event().wait(SLOW_SECONDS / 4)
+        ScriptedSentinel.reply(connection, reply)
+
+
+class FaultTest(javascript_test.ClientTest):
+    def serve(self, kind=ScriptedServer, **settings):
+        """A server whose requests a thread answers by OK, if it is not silent."""
+        self.asked = []
+        events = queue.Queue()
+        server = kind(events)
+        self.addCleanup(server.close)
+        reply = settings.pop("reply", OK)
+        for name, value in settings.items():
+            setattr(server, name, value)
+
+        def answer():
+            while event := events.get():
+                words, connection = event[1]
+                self.asked.append(" ".join(words))
+                given = reply(words) if callable(reply) else reply
+                server.reply(connection, given)
+
+        threading.Thread(target=answer, daemon=True).start()
+        self.addCleanup(events.put, None)
+        return server
+
+    def sentinel(self, primary, kind=ScriptedSentinel):
+        named = ["127.0.0.1", str(primary.port)] if primary else SILENT
+        sentinel = kind(named)
+        self.addCleanup(sentinel.close)
+        return f"127.0.0.1:{sentinel.port}"
+
+    def run_quietly(self, url, code):
+        return self.run_program(url, QUIET + code)
+
+    # --- Connections ------------------------------------------------------------------------------
+
+    # Goal: a call whose deadline is longer than a second has all of it to connect.
+    def test_a_connection_that_is_slower_than_a_second(self):
+        server = self.serve(SlowServer)
+        limiter = self.limiter(self.url(server, "app:secret@"))
+        self.assertEqual(limiter.call("allow", "k", "1/h"), "allowed 9 0 900 0")
+
+    def test_a_sentinel_that_is_silent_is_passed_over_within_the_deadline(self):
+        server = self.serve()
+        sentinels = [self.sentinel(None), self.sentinel(server)]
+        limiter = javascript_test.Caller(self, sentinels=sentinels, master="main", deadline_ms=3000)
+        self.assertEqual(limiter.call("allow", "k", "1/h"), "allowed 9 0 900 0")
+
+    # Goal: a Sentinel that is farther away than the deadline of a call serves a later one.
+    def test_a_sentinel_that_is_slower_than_the_deadline(self):
+        server = self.serve()
+        sentinels = [self.sentinel(server, SlowSentinel)]
+        limiter = javascript_test.Caller(self, sentinels=sentinels, master="main", deadline_ms=250)
+        self.await_equal(lambda: limiter.call("allow", "k", "1/h"), "allowed 9 0 900 0")
+
+    def test_a_sentinel_that_answers_something_else(self):
+        server = self.serve()
+        for answer in (5, "OK", ["127.0.0.1"]):
+            sentinel = ScriptedSentinel(answer)
+            self.addCleanup(sentinel.close)
+            sentinels = [f"127.0.0.1:{sentinel.port}", self.sentinel(server)]
+            limiter = javascript_test.Caller(self, sentinels=sentinels, master="main")
+            self.assertEqual(limiter.call("allow", "k", "1/h"), "allowed 9 0 900 0")
+
+    # --- The end ----------------------------------------------------------------------------------
+
+    # Goal: close() ends calls in flight as unavailable, of all kinds, and then the program.
+    def test_close_while_calls_are_in_flight(self):
+        server = self.serve(reply=SILENT)
+        printed = self.run_quietly(self.url(server), """\
+const limiter = new Limiter(url, quiet);
+const slice = limiter.slice(5, 1000, "k", "9/s");
+const calls = [
+  limiter.allow("k", "9/s"),
+  limiter.wait(50_000, "k", "9/s"),
+  limiter.verify().catch((error) => error),
+  limiter.reserve(1000, "k", "9/s").then((hold) => ({ cause: hold.isOpen })),
+  slice.spend().then(() => ({ cause: "spent" })),
+  slice.spend().then(() => ({ cause: "spent" })),
+];
+await new Promise((resolve) => setTimeout(resolve, WAIT));
+await limiter.close();
+for (const { cause } of await Promise.all(calls)) console.log(cause);
+console.log(limiter.counts().unavailable.connection);
+""".replace("WAIT", "300"))
+        wanted = ["connection", "connection", "connection", "false", "spent", "spent", "5"]
+        self.assertEqual(printed.split(), wanted)
+
+    # Method: a server that never answers the login, and a deadline that is longer than the test's.
+    def test_close_while_the_limiter_logs_in(self):
+        server = self.serve(login=SILENT)
+        printed = self.run_quietly(self.url(server, "app:secret@"), """\
+const limiter = new Limiter(url, quiet);
+const call = limiter.allow("k", "9/s");
+await new Promise((resolve) => setTimeout(resolve, 100));
+await limiter.close();
+console.log((await call).cause);
+""")
+        self.assertEqual(printed, "connection")
+
+
+if __name__ == "__main__":
+    unittest.main()
