@@ -58,13 +58,13 @@ export interface Counts {
 }
 
 export interface Options {
-  /** redis://, rediss://, unix://, redis+sentinel://, rediss+sentinel://; README has their forms. */
+  /** redis://, rediss://, unix://, redis+sentinel://, rediss+sentinel://; README has the forms. */
   url?: string;
   host?: string;
   port?: number;
   unixSocket?: string;
   /** "host:port" of each, in place of host and port. */
-  sentinels?: string[];
+  sentinels?: readonly string[];
   /** The name by which Sentinels know the primary. */
   master?: string;
   username?: string;
@@ -110,7 +110,10 @@ export class Limiter {
   refund(...words: Word[] | [...Word[], Details]): Promise<Decision>;
   /** Waits for the tokens. At most 16 calls wait at a time. */
   wait(timeoutMs: number, ...words: Word[] | [...Word[], Details]): Promise<Decision>;
-  /** The reply to any command. Never fails open: throws Mistake or Unavailable. */
+  /**
+   * The reply to any command that leaves the connection as it is, so not AUTH, MULTI, SUBSCRIBE ...
+   * Never fails open: throws Mistake or Unavailable.
+   */
   command(...words: Word[]): Promise<unknown>;
   /** Connects, logs in and asks RL.PEEK, of your own words if given. Throws whatever is wrong. */
   verify(...words: Word[]): Promise<void>;
@@ -131,7 +134,7 @@ export class Limiter {
   /** Takes a slot, or throws Limited. It is renewed until it is released. */
   lease(ttlMs: number, ...words: Word[]): Promise<Lease>;
   /** Up to `size` tokens taken at once, to be spent within `ms`. */
-  slice(size: number, ms: number, ...words: Word[]): Slice;
+  slice(size: number | bigint, ms: number, ...words: Word[]): Slice;
   /** The counts since the Limiter was made. */
   counts(): Counts;
   /** Closes the connections: calls in flight are unavailable, later ones throw Mistake. */

@@ -130,6 +130,26 @@ console.log((await call).cause);
 """)
         self.assertEqual(printed, "connection")
 
+    # --- Commands ---------------------------------------------------------------------------------
+
+    # Goal: no caller changes the connection of the others.
+    def test_commands_that_would_change_the_connection(self):
+        server = self.serve()
+        printed = self.run_quietly(self.url(server), """\
+const limiter = new Limiter(url, quiet);
+const commands = [
+  ["MULTI"], ["auth", "app", "secret"], [Buffer.from("Hello"), 3], ["SUBSCRIBE", "c"], ["monitor"],
+  ["client", "reply", "off"], ["RL.WAIT", "k", "1/h", "TIMEOUT", 1000], ["RESET"], ["QUIT"],
+];
+for (const words of commands) {
+  const error = await limiter.command(...words).catch((error) => error);
+  if (!(error instanceof Mistake)) console.log(words, error);
+}
+await limiter.command("CLIENT", "GETNAME");
+console.log((await limiter.allow("k", "1/h")).reason);
+""")
+        self.assertEqual((printed, self.asked), ("allowed", ["RL.ALLOW k 1/h"]))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,5 +1,6 @@
 // The requests of a Limiter, and its memory: what it counts, and the denials that it keeps.
 import { causeOf } from "./causes.js";
+import { checkCommand } from "./commands.js";
 import { Counters } from "./counters.js";
 import { readDecision, unavailable } from "./decision.js";
 import { Denials } from "./denials.js";
@@ -92,8 +93,9 @@ export class Engine {
 
   /** The reply as it is. Throws Mistake or Unavailable. */
   command(given) {
-    if (given.length === 0) throw new Mistake("a command has at least one word");
-    return this.call(encode(given));
+    const words = encode(given);
+    checkCommand(words);
+    return this.call(words);
   }
 
   /** Asks RL.PEEK, with time to connect. Throws Mistake or Unavailable. */

@@ -60,13 +60,16 @@ export class Limiter {
     return this.#look("RL.REFUND", words);
   }
 
-  /** Waits for the tokens, `timeoutMs` at most. At most 16 calls wait at a time. */
+  /** Waits for the tokens, `timeoutMs` at most (0, if below). At most 16 calls wait at a time. */
   async wait(timeoutMs, ...words) {
     const [request, { details }] = this.#read(words, "details");
     return this.#engine.wait(timeoutMs, request, details);
   }
 
-  /** The reply to any command. Never fails open: throws Mistake or Unavailable. */
+  /**
+   * The reply to any command that leaves the connection as it is, so not AUTH, MULTI, SUBSCRIBE ...
+   * Never fails open: throws Mistake or Unavailable.
+   */
   async command(...words) {
     return this.#engine.command(words);
   }
