@@ -150,6 +150,43 @@ console.log((await limiter.allow("k", "1/h")).reason);
 """)
         self.assertEqual((printed, self.asked), ("allowed", ["RL.ALLOW k 1/h"]))
 
+    # --- Slices -----------------------------------------------------------------------------------
+
+    def slice_with_commits(self, *replies):
+        """A Limiter whose slice has been given back; the commits are answered so, and then by 1."""
+        left = list(replies)
+
+        def reply(words):
+            if words[0] == "RL.COMMIT":
+                return left.pop(0) if left else OK
+            return [3, 6, 0, 900, 0]
+
+        limiter = self.limiter(self.url(self.serve(reply=reply)))
+        limiter.call("slice", 3, 60000, "k", "9/h")
+        self.assertEqual([limiter.call("spend") for _ in range(2)], 2 * ["passes"])
+        self.assertEqual(limiter.call("give_back"), "ok")
+        return limiter
+
+    def names(self):
+        return [words.partition(" ")[0] for words in self.asked]
+
+    def test_a_commit_without_an_answer_is_repeated(self):
+        limiter = self.slice_with_commits("lost", "lost", "-MISCONF no", "lost", OK)
+        for _ in range(2):
+            self.assertEqual(limiter.call("beats"), "1")
+            limiter.call("clock", 1000)
+        self.assertEqual(self.names(), ["RL.TAKE", *5 * ["RL.COMMIT"]])
+        self.assertEqual(len(set(self.asked)), 2)
+        self.assertEqual((limiter.call("beats"), limiter.call("causes")), ("0", "connection"))
+
+    def test_a_repeated_commit_that_comes_too_late_is_followed_by_a_charge(self):
+        limiter = self.slice_with_commits("lost", "lost", [0, 0, 0, 0, 0])
+        self.assertEqual(limiter.call("spend"), "passes")
+        limiter.call("clock", 1000)
+        self.assertEqual(self.asked[-1], "RL.CHARGE k 9/h COST 2")
+        self.assertEqual(self.names()[1:], [*2 * ["RL.COMMIT"], "RL.TAKE", "RL.COMMIT", "RL.CHARGE"])
+        self.assertEqual(limiter.call("beats"), "1")  # that of the present slice
+
 
 if __name__ == "__main__":
     unittest.main()

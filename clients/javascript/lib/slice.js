@@ -13,6 +13,8 @@ import { digits } from "./words.js";
 // The hold outlives its time by two deadlines for the last request, and two for the commit.
 const DEADLINES_BEYOND = 4;
 
+const REPEAT_MS = 1000; // between two commits of what has had no answer
+
 /** Made by `limiter.slice`. The limits must not say cost=. */
 export class Slice {
   #engine;
@@ -26,6 +28,9 @@ export class Slice {
   #left = 0;
   #spent = 0;
   #stop; // ends the timer
+  #unsettled = []; // [the id of a hold, what was spent of it], whose commit has had no answer
+  #stopRepeating; // ends their timer
+  #isRepeating = false;
 
   constructor(engine, size, ms, given) {
     this.#engine = engine;
@@ -97,18 +102,48 @@ export class Slice {
     this.#stop?.();
     this.#stop = undefined;
     if (this.#hold === undefined) return;
-    const spent = this.#spent;
-    const words = ["RL.COMMIT", ...this.#request.settled(spent), "HOLD", this.#hold];
+    const [hold, spent] = [this.#hold, this.#spent];
     [this.#hold, this.#left, this.#spent] = [undefined, 0, 0];
+    const cause = await this.#commit(hold, spent);
+    if (cause === undefined) return;
+    this.#engine.withoutAnswer(cause);
+    this.#unsettled.push([hold, spent]);
+    this.#stopRepeating ??= this.#engine.every(REPEAT_MS, () => this.#repeat());
+  }
+
+  /**
+   * Commits a hold; if that is too late, charges what was spent, as all has come back. Returns the
+   * cause if the commit is not answered. A charge is not repeated: it may have been made.
+   */
+  async #commit(hold, spent) {
+    const words = ["RL.COMMIT", ...this.#request.settled(spent), "HOLD", hold];
+    let isAnswered = false;
     try {
       const [had] = await this.#engine.call(words, { tries: HOLD_TRIES });
-      if (had === 0) { // too late: all of it has come back
-        await this.#engine.call(["RL.CHARGE", ...this.#request.charged(spent)]);
-      }
+      isAnswered = true;
+      if (had === 0) await this.#engine.call(["RL.CHARGE", ...this.#request.charged(spent)]);
     } catch (error) {
-      if (error instanceof Unavailable) this.#engine.withoutAnswer(error.cause);
-      else if (error instanceof Mistake) this.#engine.counters.add("mistakes");
-      else throw error;
+      if (error instanceof Mistake) this.#engine.counters.add("mistakes");
+      else if (!(error instanceof Unavailable)) throw error;
+      else if (!isAnswered) return error.cause;
+      else this.#engine.withoutAnswer(error.cause);
+    }
+    return undefined;
+  }
+
+  /** Commits again what has had no answer, until one has none again. It has been told. */
+  async #repeat() {
+    if (this.#isRepeating) return;
+    this.#isRepeating = true;
+    try {
+      while (this.#unsettled.length > 0) {
+        if ((await this.#commit(...this.#unsettled[0])) !== undefined) return;
+        this.#unsettled.shift();
+      }
+      this.#stopRepeating();
+      this.#stopRepeating = undefined;
+    } finally {
+      this.#isRepeating = false;
     }
   }
 }
