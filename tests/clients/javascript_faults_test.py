@@ -5,6 +5,7 @@ that are slow, closed or shared, words and options of wrong types, commits that 
 import queue
 import threading
 import unittest
+from pathlib import Path
 
 import javascript_test
 from scripted_server import SILENT, ScriptedSentinel, ScriptedServer
@@ -186,6 +187,134 @@ console.log((await limiter.allow("k", "1/h")).reason);
         self.assertEqual(self.asked[-1], "RL.CHARGE k 9/h COST 2")
         self.assertEqual(self.names()[1:], [*2 * ["RL.COMMIT"], "RL.TAKE", "RL.COMMIT", "RL.CHARGE"])
         self.assertEqual(limiter.call("beats"), "1")  # that of the present slice
+
+    # --- What callers pass ------------------------------------------------------------------------
+
+    def test_wrong_times_and_counts(self):
+        server = self.serve()
+        printed = self.run_quietly(self.url(server), """\
+const limiter = new Limiter(url, quiet);
+const times = ["1000", null, undefined, true, NaN, Infinity, [5], {}, 10n];
+const counts = ["5", null, true, NaN, 1.5, -1, [5], {}];
+const limit = "9/h,cost={}";
+const calls = [
+  ...times.map((ms) => () => limiter.wait(ms, "k", "1/h")),
+  ...times.map((ms) => () => limiter.reserve(ms, "k", "1/h")),
+  ...times.map((ms) => () => limiter.lease(ms, "k", "1,held")),
+  ...times.map((ms) => () => limiter.slice(5, ms, "k", "1/h")),
+  ...[...counts, 0].map((size) => () => limiter.slice(size, 1000, "k", "1/h")),
+  ...counts.map((estimate) => () => limiter.reserve(1000, "k", limit, { estimate })),
+  ...[0, -5].map((ms) => () => limiter.reserve(ms, "k", "1/h")),
+  ...[0, -5].map((ms) => () => limiter.slice(5, ms, "k", "1/h")),
+];
+async function check(call) {
+  try {
+    await call();
+    console.log("no error of", String(call));
+  } catch (error) {
+    if (!(error instanceof TypeError || error instanceof Mistake)) console.log(error);
+  }
+}
+for (const call of calls) await check(call);
+const held = await limiter.reserve(1000, "k", limit, { estimate: 5 });
+for (const used of counts) await check(() => held.settle(used));
+console.log(held.isOpen, await held.settle(3));
+""")
+        self.assertEqual(printed, "true true")
+        self.assertEqual(self.names(), ["RL.RESERVE", "RL.COMMIT"])
+
+    # Goal: bytes that a caller changes later are sent as they were.
+    def test_bytes_that_are_used_again(self):
+        server = self.serve()
+        self.run_quietly(self.url(server), """\
+const limiter = new Limiter(url, quiet);
+const key = Buffer.from("ann");
+const first = limiter.allow(key, "1/h");
+const slice = limiter.slice(5, 1000, key, "9/s");
+key.write("bob");
+await first;
+await slice.spend();
+await limiter.allow(new Uint8Array([107]), "1/h");
+""")
+        wanted = ["RL.ALLOW ann 1/h", "RL.TAKE ann 9/s", "RL.ALLOW k 1/h"]
+        self.assertEqual([words.partition(" UPTO")[0] for words in self.asked], wanted)
+
+    # Goal: another server is a mistake that is counted, and not a denial.
+    def test_an_answer_that_is_no_decision(self):
+        for reply in ("OK", 5, None, [], ["a", "b", "c", "d", "e"], [1, 9, 0, 900, 0, 7],
+                      [1, 9, 0, 900, 0, [[]]]):
+            limiter = self.limiter(self.url(self.serve(reply=reply)))
+            self.assertRegex(limiter.call("details", "k", "1/h"), "^mistake ")
+            self.assertEqual(limiter.call("counts"), "asked 1 mistakes 1")
+
+    # Goal: a time that is longer than Node's timers is no time of 1 ms.
+    def test_times_that_are_longer_than_timers(self):
+        server = self.serve()
+        self.run_quietly(self.url(server), """\
+const limiter = new Limiter(url, quiet);
+const slot = await limiter.lease(2 ** 33, "k", "1,held");
+const slice = limiter.slice(5, 2 ** 33, "k", "9/s");
+await slice.spend();
+for (let i = 0; i < 20; ++i) await new Promise((resolve) => setTimeout(resolve, 5));
+await slot.release();
+await slice.giveBack();
+""")
+        self.assertEqual(self.names(), ["RL.RESERVE", "RL.TAKE", "RL.COMMIT", "RL.COMMIT"])
+
+    # --- Options ----------------------------------------------------------------------------------
+
+    def test_wrong_options(self):
+        printed = self.run_program("redis://127.0.0.1", """\
+const types = [
+  () => new Limiter(undefined),
+  () => new Limiter(null),
+  () => new Limiter({ url: undefined }),
+  () => new Limiter({ host: 5 }),
+  () => new Limiter({ unixSocket: {} }),
+  () => new Limiter(url, { username: null }),
+  () => new Limiter(url, { password: 5 }),
+  () => new Limiter({ sentinels: [5], master: "main" }),
+];
+const mistakes = [
+  () => new Limiter({ unixSocket: "" }),
+  () => new Limiter("rediss://h", { tls: false }),
+  () => new Limiter("rediss://h?ca=/ca.pem", { tls: { ca: "text" } }),
+  () => new Limiter("rediss://h?ca=/nowhere/ca.pem"),
+  () => new Limiter("rediss://h", { tls: { cert: "text" } }),
+];
+for (const [kind, calls] of [[TypeError, types], [Mistake, mistakes]]) {
+  for (const call of calls) {
+    try {
+      call();
+      console.log("no error of", String(call));
+    } catch (error) {
+      if (!(error instanceof kind)) console.log(String(call), error);
+    }
+  }
+}
+""")
+        self.assertEqual(printed, "")
+
+    # Goal: a URL may say TLS, and the options what it needs.
+    def test_options_of_tls_beside_a_url_of_tls(self):
+        server = self.start_tls()
+        certificate, key, authority = (
+            Path(file).read_text() for file in (*self.client_files, self.authority.certificate)
+        )
+        tls = {"ca": authority, "cert": certificate, "key": key}
+        limiter = self.limiter(f"rediss://127.0.0.1:{server.tls_port}", tls=tls)
+        self.assertRegex(limiter.call("allow", "k", "1/s"), "^allowed ")
+
+    def test_a_password_is_not_shown(self):
+        printed = self.run_program("redis://app:s3cret@127.0.0.1", """\
+import { inspect } from "node:util";
+const limiter = new Limiter(url, { onUnavailable() {}, tls: { passphrase: "s3cret" } });
+const error = await limiter.verify().catch((error) => error);
+const all = { depth: 20, showHidden: true };
+console.log([limiter, error].map((each) => inspect(each, all) + each + JSON.stringify(each)));
+""")
+        self.assertNotIn("s3cret", printed)
+        self.assertIn("unavailable", printed)
 
 
 if __name__ == "__main__":

@@ -343,7 +343,7 @@ const wrong = [
   () => new Limiter(url, { url }),
   () => new Limiter(url, { onUnavailable: 1 }),
   () => new Limiter(url, { tls: "yes" }),
-  () => new Limiter(undefined, { deadlineMs: "50ms" }),
+  () => new Limiter({ deadlineMs: "50ms" }),
   () => limiter.slice(1.5, 100, "k", "1/s"),
   () => limiter.limited("action", "k", "1/s"),
 ];

@@ -57,9 +57,9 @@ export class Address {
 
 /**
  * The Address of a URL or of the options in its place; `more` are fields of Address, undefined for
- * those that are not said. What a URL says, an option may not say again.
+ * those that are not said. What a URL says, an option may not say again, but for TLS.
  */
-export function addressOf(url, { host, port, unixSocket, sentinels, master }, more) {
+export function addressOf(url, { host, port, unixSocket, sentinels, master }, usesTls, more) {
   let address;
   if (url === undefined) {
     address = new Address(...placesOf(host, port, unixSocket, sentinels, master));
@@ -74,6 +74,8 @@ export function addressOf(url, { host, port, unixSocket, sentinels, master }, mo
     if (address[name]) throw new Mistake(`both the URL and an option say ${name}`);
     address[name] = value;
   }
+  if (address.usesTls && usesTls === false) throw new Mistake("the URL wants TLS, `tls` does not");
+  address.usesTls ||= usesTls === true;
   if (address.usesTls && address.places[0].path) throw new Mistake("a Unix socket has no TLS");
   return address;
 }
@@ -97,7 +99,6 @@ export function checkedFail(word) {
 }
 
 function parseUrl(url) {
-  if (typeof url !== "string") throw new TypeError(`the URL is of type ${typeof url}, not string`);
   const [, found, tail] = url.match(/^([^:]*):\/\/(.*)$/s) ?? [];
   const scheme = found?.toLowerCase();
   if (scheme === "http" || scheme === "https") {
@@ -145,7 +146,8 @@ function placesOf(host, port, unixSocket, sentinels, master) {
     if ([host, port, sentinels, master].some((each) => each !== undefined)) {
       throw new Mistake("a Unix socket has no host, port or sentinels");
     }
-    return [[new Place("", 0, String(unixSocket))]];
+    if (unixSocket === "") throw new Mistake("the path of the Unix socket is empty");
+    return [[new Place("", 0, unixSocket)]];
   }
   if ((sentinels === undefined) !== (master === undefined)) {
     throw new Mistake("sentinels need the name of their master, and that needs sentinels");

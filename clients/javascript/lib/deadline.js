@@ -1,7 +1,8 @@
 // The end of one call: it covers the connecting, the login and the reply.
 import { Lost } from "./exchange.js";
 
-const TIMER_MS_MAX = 2 ** 31 - 1; // Node's
+/** The longest time of Node's timers: those of a longer one are due at once. */
+export const TIMER_MS_MAX = 2 ** 31 - 1;
 
 export class Deadline {
   #timer;

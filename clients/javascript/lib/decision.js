@@ -12,6 +12,7 @@ export function unavailable(cause, allowed) {
 
 /** The Decision in the reply to a Request. */
 export function readDecision(reply, request) {
+  if (!isDecision(reply)) throw new Mistake("the server's answer is no decision: is it weir?");
   const [granted, remaining, retryAfterMs, resetAfterMs, limit, rows = []] = reply;
   return {
     allowed: granted > 0,
@@ -36,8 +37,13 @@ export function aged(decision, ms) {
   };
 }
 
+function isDecision(reply) {
+  const isList = Array.isArray(reply) && reply.length >= 5;
+  return isList && reply.slice(0, 5).every(Number.isFinite) && Array.isArray(reply[5] ?? []);
+}
+
 function readRow(row, request) {
-  if (row.length < 9) throw new Mistake("AND needs weir 0.2 or later");
+  if (!(row.length >= 9)) throw new Mistake("AND needs weir 0.2 or later");
   const [name, allowed, count, remaining, retryAfterMs, resetAfterMs, group, cost, keep] = row;
   const isShadow =
     name.split(",").slice(1).includes("shadow") || request.shadowLabels(group).includes(name);

@@ -8,7 +8,7 @@ import { Limited, Mistake, Unavailable } from "./errors.js";
 import { Lost, Refused } from "./exchange.js";
 import { CONNECT_MS, Route } from "./route.js";
 import { WaitingWires, Wire } from "./wire.js";
-import { Request, digits, encode } from "./words.js";
+import { Request, digits, encode, milliseconds } from "./words.js";
 
 /** A hold has an id, so that a request whose reply is lost may be sent again. */
 export const HOLD_TRIES = 2;
@@ -62,7 +62,7 @@ export class Engine {
 
   /** The Decision of RL.WAIT, which comes when the tokens are there. */
   wait(timeoutMs, request, details) {
-    const ms = Math.max(0, Math.round(timeoutMs));
+    const ms = Math.max(0, milliseconds(timeoutMs, "the timeout"));
     return this.decide("RL.WAIT", request, request.words, {
       options: ["TIMEOUT", digits(ms, "the timeout")],
       details, ms: ms + this.deadlineMs, wire: this.#waits,
@@ -100,7 +100,7 @@ export class Engine {
 
   /** Asks RL.PEEK, with time to connect. Throws Mistake or Unavailable. */
   async verify(given) {
-    const request = new Request(given.length > 0 ? given : VERIFIED);
+    const request = this.request(given.length > 0 ? given : VERIFIED);
     const ms = Math.max(this.deadlineMs, CONNECT_MS);
     await this.call(["RL.PEEK", ...request.words], { ms });
   }

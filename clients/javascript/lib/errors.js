@@ -38,3 +38,8 @@ export class Limited extends Error {
     this.decision = decision;
   }
 }
+
+/** Tells an error that has no caller. */
+export function warn(error) {
+  process.emitWarning(error instanceof Error ? error : String(error));
+}

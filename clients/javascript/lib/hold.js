@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { HOLD_TRIES, checked } from "./engine.js";
 import { Mistake, Unavailable } from "./errors.js";
 import { END_OF_SCOPE } from "./scope.js";
-import { digits } from "./words.js";
+import { digits, milliseconds } from "./words.js";
 
 const ID_BYTES = 16;
 
@@ -25,7 +25,7 @@ export class Hold {
   #hasSettled = false; // has tried to
 
   constructor(engine, ttlMs, given, estimate) {
-    this.ttlMs = Math.max(1, Math.round(ttlMs));
+    this.ttlMs = milliseconds(ttlMs, "the time to live", 1);
     this.#engine = engine;
     this.#request = engine.request(given);
     this.#ttl = ["TTL", digits(this.ttlMs, "the time to live")];

@@ -8,7 +8,7 @@ import { Mistake, Unavailable } from "./errors.js";
 import { newId } from "./hold.js";
 import { END_OF_SCOPE } from "./scope.js";
 import { Turns } from "./turns.js";
-import { digits } from "./words.js";
+import { digits, milliseconds } from "./words.js";
 
 // The hold outlives its time by two deadlines for the last request, and two for the commit.
 const DEADLINES_BEYOND = 4;
@@ -35,9 +35,9 @@ export class Slice {
   constructor(engine, size, ms, given) {
     this.#engine = engine;
     this.#request = engine.request(given);
-    this.#size = digits(size, "the size");
-    this.#ms = ms;
-    this.#ttl = digits(Math.round(ms + DEADLINES_BEYOND * engine.deadlineMs), "the time");
+    this.#size = digits(size, "the size", 1);
+    this.#ms = milliseconds(ms, "the time", 1);
+    this.#ttl = digits(Math.round(this.#ms + DEADLINES_BEYOND * engine.deadlineMs), "the time");
   }
 
   /**

@@ -2,6 +2,8 @@
 //
 // Strings and bytes are sent as they are, whole numbers as their digits. All else is a TypeError,
 // since `undefined` or `1.5` in a key is one bucket for all callers, or a bucket for none.
+import { isUint8Array } from "node:util/types";
+
 import { Mistake } from "./errors.js";
 
 const COST_PLACE = "cost={}";
@@ -88,11 +90,21 @@ export function encode(given) {
 }
 
 /** A count as its digits. */
-export function digits(count, name) {
+export function digits(count, name, min = 0) {
   if (typeof count !== "bigint" && !Number.isSafeInteger(count)) {
     throw new TypeError(`${name} is no whole number`);
   }
+  if (count < min) throw new Mistake(`${name} is below ${min}`);
   return String(count);
+}
+
+/** A time in whole milliseconds. */
+export function milliseconds(ms, name, min = -Infinity) {
+  if (typeof ms !== "number" || !Number.isSafeInteger(Math.round(ms))) {
+    throw new TypeError(`${name} is no number of milliseconds`);
+  }
+  if (ms < min) throw new Mistake(`${name} is below ${min} ms`);
+  return Math.round(ms);
 }
 
 function encodeOne(word, place) {
@@ -103,9 +115,7 @@ function encodeOne(word, place) {
     return word;
   }
   if (typeof word === "bigint" || Number.isSafeInteger(word)) return String(word);
-  if (word instanceof Uint8Array) {
-    return Buffer.from(word.buffer, word.byteOffset, word.byteLength);
-  }
+  if (isUint8Array(word)) return Buffer.from(word); // a copy, as the caller may change its bytes
   const type = word === null ? "null" : Array.isArray(word) ? "array" : typeof word;
   const what = typeof word === "number" ? `the number ${word}` : `of type ${type}`;
   throw new TypeError(`word ${place} is ${what}, not a string, a whole number or bytes`);
