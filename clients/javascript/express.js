@@ -3,14 +3,17 @@
 //     app.use(rateLimit({ limiter, limits: ["10/s", "1000/h"] }));
 //
 // lib/rules.js has the options; `denied` gets the response, too: denied(request, decision,
-// response). The Decision is in request.weir.
+// response), whose status is 429 or 503 already. The Decision is in request.weir.
 import { Rules } from "./lib/rules.js";
 
 /** @returns a function of a request, a response, and what is called if the request is allowed. */
 export function rateLimit(options) {
   const rules = new Rules(options);
   return (request, response, next) => {
-    limit(rules, request, response).then((passes) => passes && next(), next);
+    limit(rules, request, response).then(
+      (passes) => passes && next(),
+      (error) => next(asError(error)),
+    );
   };
 }
 
@@ -25,28 +28,32 @@ async function limit(rules, request, response) {
   if (asked === undefined) return true;
   const { decision } = asked;
   request.weir = decision;
+  if (response.headersSent) return decision.allowed; // another has answered it: by a timeout, say
   for (const [name, value] of Object.entries(asked.headers)) response.setHeader(name, value);
   if (asked.awaitsEnd) chargeAtEnd(asked, response);
   if (decision.allowed) return true;
+  const { status, body, type } = asked.refusal;
+  response.statusCode = status;
   if (rules.denied) {
     await rules.denied(request, decision, response);
   } else {
-    const { status, body, type } = asked.refusal;
-    response.statusCode = status;
     response.setHeader("Content-Type", type);
     response.end(body);
   }
   return false;
 }
 
-/** A mistake then has no request to fail: it is a warning. */
+/** What next() takes for an error: without one a request passes, as by the word "route". */
+function asError(thrown) {
+  return typeof thrown === "object" && thrown !== null ? thrown : new Error(String(thrown));
+}
+
 function chargeAtEnd(asked, response) {
   let hasEnded = false;
   const end = () => {
     if (hasEnded) return;
     hasEnded = true;
-    const ended = asked.end(response.statusCode, { ...response.getHeaders() });
-    ended.catch((error) => process.emitWarning(error));
+    asked.end(response.statusCode, { ...response.getHeaders() });
   };
   response.once("finish", end);
   response.once("close", end); // of a caller that has gone

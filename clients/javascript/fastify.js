@@ -3,7 +3,7 @@
 //     await app.register(rateLimit, { limiter, limits: ["10/s", "1000/h"] });
 //
 // lib/rules.js has the options; `denied` gets the reply, too: denied(request, decision, reply)
-// returns what is sent. The Decision is in request.weir.
+// returns what is sent; its status is 429 or 503 already. The Decision is in request.weir.
 import { Rules } from "./lib/rules.js";
 
 /** The plugin. */
@@ -34,11 +34,12 @@ rateLimit[Symbol.for("skip-override")] = true;
 rateLimit[Symbol.for("fastify.display-name")] = "weir-client";
 
 async function refuse(rules, asked, request, reply) {
+  const { status, body, type } = asked.refusal;
+  reply.code(status);
   if (rules.denied) {
     const payload = await rules.denied(request, asked.decision, reply);
     return reply.sent ? reply : reply.send(payload);
   }
-  const { status, body, type } = asked.refusal;
   // A string would get a charset.
-  return reply.code(status).header("content-type", type).send(Buffer.from(body));
+  return reply.header("content-type", type).send(Buffer.from(body));
 }

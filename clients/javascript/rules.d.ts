@@ -8,17 +8,20 @@ export interface Answered {
   headers: Record<string, unknown>;
 }
 
+/** undefined: 1. */
+export type Tokens = number | bigint | undefined;
+
 /** `Denied` are the further arguments of `denied`, and what it returns. */
 export interface RateLimitOptions<Request, Denied extends (...given: any[]) => unknown> {
   limiter: Limiter;
   /** ["10/s", "@free"] */
-  limits: string[];
+  limits: readonly string[];
   /** By default "ip:" and the address of the caller. */
   key?: (request: Request) => Word | Promise<Word>;
   /** Which requests pass without a question; by default CORS preflights. */
   skip?: (request: Request) => boolean | Promise<boolean>;
   /** How many tokens the request takes; by default 1. */
-  cost?: (request: Request) => number | Promise<number>;
+  cost?: (request: Request) => Tokens | Promise<Tokens>;
   /** Makes the response to a request that is not allowed. */
   denied?: Denied;
   /**

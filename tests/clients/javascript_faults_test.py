@@ -316,6 +316,68 @@ console.log([limiter, error].map((each) => inspect(each, all) + each + JSON.stri
         self.assertNotIn("s3cret", printed)
         self.assertIn("unavailable", printed)
 
+    # --- Middleware -------------------------------------------------------------------------------
+
+    def test_wrong_limits(self):
+        printed = self.run_program("redis://127.0.0.1", """\
+import { rateLimit } from "weir-client/express";
+const limiter = new Limiter(url);
+const wrong = [
+  () => rateLimit({ limiter, limits: ["10/s", undefined] }),
+  () => rateLimit({ limiter, limits: [10] }),
+  () => rateLimit({ limiter: url, limits: ["10/s"] }),
+];
+for (const call of wrong) {
+  try {
+    call();
+    console.log("no error of", String(call));
+  } catch (error) {
+    if (!(error instanceof TypeError)) console.log(error);
+  }
+}
+""")
+        self.assertEqual(printed, "")
+
+    # Goal: what key() throws never lets a request pass. Method: it throws what is no Error.
+    def test_a_key_that_throws_something_else(self):
+        server = self.serve()
+        printed = self.run_quietly(self.url(server), """\
+import { rateLimit } from "weir-client/express";
+const limiter = new Limiter(url, quiet);
+const nexts = [undefined, null, "route", new Error("mine")].map((thrown) => {
+  const key = () => Promise.reject(thrown);
+  const limit = rateLimit({ limiter, limits: ["1/h"], key });
+  const request = { method: "GET", headers: {}, socket: { remoteAddress: "127.0.0.1" } };
+  return new Promise((resolve) => limit(request, {}, resolve));
+});
+for (const error of await Promise.all(nexts)) console.log(error instanceof Error, error?.message);
+""")
+        self.assertEqual(printed.splitlines(), [
+            "true undefined", "true null", "true route", "true mine",
+        ])
+
+    # Goal: a request that has been answered, as by a timeout, is not answered again.
+    def test_a_request_that_has_been_answered(self):
+        server = self.serve(reply=[0, 0, 500, 900, 0])
+        printed = self.run_quietly(self.url(server), """\
+import { createServer, get } from "node:http";
+import { rateLimit } from "weir-client/express";
+const limiter = new Limiter(url, quiet);
+const limit = rateLimit({ limiter, limits: ["1/h"] });
+const service = createServer((request, response) => {
+  limit(request, response, (error) => console.log("next", error));
+  response.end("too late");
+});
+service.listen(0, "127.0.0.1", () => {
+  get(service.address(), (response) => response.resume().on("end", async () => {
+    await limiter.command("RL.RESET", "k"); // it is answered behind the request
+    setImmediate(() => console.log(response.statusCode));
+    service.close();
+  }));
+});
+""")
+        self.assertEqual(printed, "200")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -140,6 +140,19 @@ class MiddlewareTests:
         self.assertEqual((status, body), (420, "slow down, few"))
         self.assertIn("retry-after", headers)
 
+    # Goal: a response that says no status is that of a denial.
+    def test_a_response_of_the_program_without_a_status(self):
+        if self.framework == "hono":
+            self.skipTest("Its responses have one always.")
+        self.protect(denied="plain")
+        status, _, body = [self.request() for _ in range(4)][3]
+        self.assertEqual((status, body), (429, "slow down, few"))
+
+    # Goal: a mistake behind the response fails no request.
+    def test_an_error_of_charge_when(self):
+        self.protect(chargeWhen="throws")
+        self.assertEqual(self.statuses(3), 3 * [200])
+
     # Goal: without weir a closed Limiter answers 503, an open one passes, and each tells it once.
     def test_without_weir(self):
         self.server.kill()

@@ -23,8 +23,8 @@ export class Link {
   #error; // that ended the connection
 
   /**
-   * Connects, within so many milliseconds. `tls` are the options of TLS; `begin` gets the Link before
-   * it is connected, to close it. Throws Lost.
+   * Connects, within so many milliseconds. `tls` are the options of TLS; `begin` gets the Link
+   * before it is connected, to close it. Throws Lost.
    */
   static async dial(place, tls, ms, begin) {
     const stopping = new AbortController();

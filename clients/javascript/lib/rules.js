@@ -16,7 +16,7 @@
 //     chargeWhen     chargeWhen({status, headers}) says which responses are charged. Then a request
 //                    passes if its tokens are there, and takes them only after its response
 import { callerKey } from "./caller.js";
-import { Mistake } from "./errors.js";
+import { Mistake, warn } from "./errors.js";
 import { PROBLEM_TYPE, fields, problem } from "./fields.js";
 
 const FUNCTIONS = ["key", "skip", "cost", "denied", "chargeWhen"];
@@ -36,14 +36,15 @@ export class Rules {
         throw new TypeError(`${name} is no function`);
       }
     }
-    if (limiter === undefined) throw new TypeError("limiter is missing");
-    if (!Array.isArray(limits) || limits.length === 0) {
-      throw new TypeError("limits is a list with at least one limit");
+    if (typeof limiter?.allow !== "function") throw new TypeError("limiter is no Limiter");
+    const areLimits = Array.isArray(limits) && limits.every((each) => typeof each === "string");
+    if (!areLimits || limits.length === 0) {
+      throw new TypeError("limits is a list of strings with at least one limit");
     }
     if (!Number.isSafeInteger(trustedHops) || trustedHops < 0) {
       throw new TypeError("trustedHops is a number of proxies");
     }
-    this.#options = { ...options, trustedHops };
+    this.#options = { ...options, limits: [...limits], trustedHops };
   }
 
   /** denied(), if the program has one. */
@@ -104,10 +105,17 @@ class Asked {
     return this.decision.allowed && this.#options.chargeWhen !== undefined;
   }
 
-  /** Charges the response, if chargeWhen says so; `headers` have names in lower case. */
+  /**
+   * Charges the response, if chargeWhen says so; `headers` have names in lower case. A mistake has
+   * no request to fail any longer: it is a warning.
+   */
   async end(status, headers) {
     const { chargeWhen, limiter } = this.#options;
-    if (await chargeWhen({ status, headers })) await limiter.charge(...this.#charge);
+    try {
+      if (await chargeWhen({ status, headers })) await limiter.charge(...this.#charge);
+    } catch (error) {
+      warn(error);
+    }
   }
 }
 

@@ -25,6 +25,10 @@ function slowDown(decision) {
   return `slow down, ${decision.limits[0].name}`;
 }
 
+function throwSomething() {
+  throw "something"; // no Error
+}
+
 // The functions that the options name, for requests whose headers `header` reads.
 function withFunctions(header, denied) {
   const made = { ...options };
@@ -33,6 +37,7 @@ function withFunctions(header, denied) {
   if (options.cost) made.cost = (request) => Number(header(request, options.cost));
   if (options.denied) made.denied = denied;
   if (options.chargeWhen) made.chargeWhen = ({ status }) => status === options.chargeWhen;
+  if (options.chargeWhen === "throws") made.chargeWhen = throwSomething;
   return made;
 }
 
@@ -40,7 +45,7 @@ async function withExpress() {
   const { rateLimit } = await import("weir-client/express");
   return rateLimit(
     withFunctions(nodeHeader, (request, decision, response) => {
-      response.statusCode = 420;
+      if (options.denied !== "plain") response.statusCode = 420;
       response.end(slowDown(decision));
     }),
   );
@@ -83,7 +88,10 @@ const servers = {
     const { default: fastify } = await import("fastify");
     const { rateLimit } = await import("weir-client/fastify");
     const app = fastify();
-    const slow = (request, decision, reply) => (reply.code(420), slowDown(decision));
+    const slow = (request, decision, reply) => {
+      if (options.denied !== "plain") reply.code(420);
+      return slowDown(decision);
+    };
     app.register(rateLimit, withFunctions(nodeHeader, slow));
     app.all("/", async (request, reply) => {
       reply.code(Number(request.headers["x-status"] ?? 200));
