@@ -28,7 +28,9 @@ import { rateLimit as middleware } from "weir-client/hono";
 
 const onUnavailable = (cause: string) => cause.length;
 const options: Options = { url: "redis://h", fail: "closed", onUnavailable };
-const limiter = new Limiter("redis://h", { deadlineMs: 20, tls: { ca: "..." } });
+const limiter = new Limiter("redis://h", { deadlineMs: 20, tls: true });
+const listed = ["10/s", "1000/h"] as const;
+new Limiter({ sentinels: ["h1", "h2"] as const, master: "main" });
 
 export async function use(words: string[]): Promise<string> {
   const decision: Decision = await limiter.allow("user:42", "10/s", "COST", 3, { details: true });
@@ -57,7 +59,7 @@ export async function use(words: string[]): Promise<string> {
 }
 
 export const limits = [
-  rateLimit({ limiter, limits: ["10/s"], key: (request) => request.user }),
+  rateLimit({ limiter, limits: listed, key: (request) => request.user, cost: () => undefined }),
   middleware({ limiter, limits: ["10/s"], denied: () => new Response("slow", { status: 420 }) }),
   plugin,
 ];
