@@ -185,7 +185,8 @@ console.log((await limiter.allow("k", "1/h")).reason);
         self.assertEqual(limiter.call("spend"), "passes")
         limiter.call("clock", 1000)
         self.assertEqual(self.asked[-1], "RL.CHARGE k 9/h COST 2")
-        self.assertEqual(self.names()[1:], [*2 * ["RL.COMMIT"], "RL.TAKE", "RL.COMMIT", "RL.CHARGE"])
+        commits = 2 * ["RL.COMMIT"]
+        self.assertEqual(self.names()[1:], [*commits, "RL.TAKE", "RL.COMMIT", "RL.CHARGE"])
         self.assertEqual(limiter.call("beats"), "1")  # that of the present slice
 
     # --- What callers pass ------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 // The two ways in which a request gets no reply. Callers of a Limiter see neither.
 
-/** No reply. `cause` is one of those in causes.js. */
+/** No reply. causes.js has the values of `cause`. */
 export class Lost extends Error {
   constructor(cause, text = "") {
     super(text);

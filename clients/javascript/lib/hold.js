@@ -44,7 +44,7 @@ export class Hold {
 
   /**
    * Reserves, or throws Limited. Without an answer there is no hold, and a Limiter that fails open
-   * goes on.
+   * returns without one.
    */
   async reserve() {
     const decision = checked(await this.ask(), this.#request);

@@ -84,7 +84,7 @@ export class Request {
   }
 }
 
-/** The words as strings and Buffers; a TypeError names the place of one that is none. */
+/** The words as strings and Buffers; a TypeError names the place of another. */
 export function encode(given) {
   return given.map((word, i) => encodeOne(word, i + 1));
 }
