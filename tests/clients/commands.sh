@@ -24,9 +24,8 @@ do_clients() {
   /usr/bin/python3 tests/e2e/replication/sentinel_clients_test.py "$@" || status=$?
   python3 tests/e2e/wrappers/limited_test.py "$@" || status=$?
   /usr/bin/python3 tests/clients/cases_test.py "$@" || status=$?
-  for test in javascript_faults_test javascript_test javascript_web_te javascript_web_test python_faults_test python_mistakes_test python_package python_test python_web_test; do
-    python_test python_web_test python_package; do
-    /usr/bin/python3 "tests/clients/$test.py" || status=$?
+  for test in tests/clients/{javascript,python}_{,*_}test.py tests/clients/python_package.py; do
+    /usr/bin/python3 "$test" || status=$?
   done
   test_newest_python || status=$?
   test_newest_javascript || status=$?
