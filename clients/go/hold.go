@@ -1,52 +1,54 @@
-package limited
+package weir
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"fmt"
-	"strconv"
-	"strings"
 	"time"
+
+	"weir/client/internal/words"
 )
 
-const (
-	holdTries = 2
-	holdPlace = "cost={}" // in a word, the estimate's place
-)
+// NoEstimate is that of a Hold whose limits have no place for one.
+const NoEstimate = -1
+
+const holdIDBytes = 16
 
 // A Hold is a reservation of what an action will use, as estimated, that is settled with what it
 // did use. It is for one goroutine at a time.
 //
-//	hold, err := gate.Reserved(1500, 2*time.Minute, "team:7", "5,held", "100k/m,cost={}")
-//	if err != nil { ... }                  // as of Check
-//	defer hold.Cancel()                    // if it has not been settled
-//	_, err = hold.Settle(callModel())      // frees the slot, charges 812 tokens and not 1500
+//	held, err := limiter.Reserve(ctx, 2*time.Minute, 1500, "team:7", "5,held", "100k/m,cost={}")
+//	if err != nil { ... }                        // *Limited, *Mistake
+//	defer held.Cancel(ctx)                       // if it has not been settled
+//	_, err = held.Settle(ctx, callModel())       // frees the slot, charges 812 tokens, not 1500
 //
-// Each `cost={}` is the estimate's place; the other limits are charged as they stand. A cancelled
-// hold gives all of it back at once; so does the end of the time to live, here two minutes, if the
-// program dies.
+// Each `cost={}` is the estimate's place; the other limits are charged as they stand. A Hold that
+// is cancelled gives all of it back at once; so does the end of its time to live, here two minutes,
+// if the program dies.
 //
 // A request whose reply is lost is sent once more. It has the same id, a random one, so it is
-// charged once. A Gate that fails open runs the action while weir is away; then there is no hold,
-// and Settle does nothing. A denial is not kept, as a slot may be free at any time.
+// charged once. A Limiter that fails open goes on while weir is away; then there is no hold, and
+// Settle does nothing. A denial is not kept, as a slot may be free at any time.
 type Hold struct {
-	gate   *Gate
-	groups [][]string
-	words  []string
-	hold   []string
-	ttl    []string
+	engine  *engine
+	request *words.Request
+	words   []string
+	id      string
+	ttl     time.Duration
 
 	isOpen     bool // weir may have the hold, not settled
 	isSettled  bool
 	hasSettled bool // has tried to
 }
 
-// Reserved returns a Hold of these words of RL.RESERVE, or an Error.
-func (g *Gate) Reserved(estimate int64, ttl time.Duration, words ...string) (*Hold, error) {
-	h, err := g.newHold(estimate, ttl, words)
+// Reserve returns a Hold of these words of RL.RESERVE, or *Limited.
+func (l *Limiter) Reserve(
+	ctx context.Context, ttl time.Duration, estimate int64, words ...string,
+) (*Hold, error) {
+	h, err := newHold(l.engine, ttl, estimate, words)
 	if err == nil {
-		err = h.reserve()
+		err = h.reserve(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -54,115 +56,123 @@ func (g *Gate) Reserved(estimate int64, ttl time.Duration, words ...string) (*Ho
 	return h, nil
 }
 
+// IsOpen returns whether there is a hold to settle: not without an answer of weir.
+func (h *Hold) IsOpen() bool { return h.isOpen }
+
 // Settle charges what was used in place of the estimate. It returns whether that is so. It is not
 // if there is no hold, if it has expired, or if weir does not answer; only then can it be repeated.
-func (h *Hold) Settle(used int64) (bool, error) {
+func (h *Hold) Settle(ctx context.Context, used int64) (bool, error) {
+	if used < 0 {
+		h.engine.counters.addMistake()
+		return false, &Mistake{"what was used is 0 or more"}
+	}
 	if !h.isOpen {
 		return h.isSettled, nil
 	}
 	h.hasSettled = true
 	var err error
-	h.isSettled, err = h.end("RL.COMMIT", withCost(h.groups, used, false))
+	h.isSettled, err = h.end(ctx, "RL.COMMIT", h.request.Costs(used, true))
 	return h.isSettled, err
 }
 
 // SettleOrCharge settles; if the hold has expired, it charges what was used. It returns whether it
 // is settled. A hold that expires gives back all that it reserved. So a budget that must not be
 // undercounted wants this, and one that must not be overdrawn wants Settle.
-func (h *Hold) SettleOrCharge(used int64) (bool, error) {
+func (h *Hold) SettleOrCharge(ctx context.Context, used int64) (bool, error) {
 	wasOpen := h.isOpen
-	settled, err := h.Settle(used)
+	settled, err := h.Settle(ctx, used)
 	if settled || err != nil || !wasOpen || h.isOpen {
 		return settled, err
 	}
-	var charge [][]string
-	for _, group := range withCost(h.groups, used, false) {
-		if len(group) > 1 {
-			charge = append(charge, group)
-		}
+	if charged := h.request.Costs(used, false); len(charged) > 0 {
+		_, _, err = h.try(ctx, 1, append([]string{"RL.CHARGE"}, charged...))
 	}
-	if len(charge) > 0 {
-		_, err = h.gate.call(1, "RL.CHARGE", joinWithAnd(charge))
-	}
-	return false, unlessNoAnswer(err) // it may have been charged, so it is not repeated
+	return false, err // it may have been charged, so it is not repeated
 }
 
 // Cancel gives all of it back, unless it has been settled.
-func (h *Hold) Cancel() {
+func (h *Hold) Cancel(ctx context.Context) {
 	if !h.isOpen || h.hasSettled {
 		return
 	}
-	var keys [][]string
-	for _, group := range h.groups {
-		keys = append(keys, group[:1])
+	if _, err := h.end(ctx, "RL.CANCEL", h.request.Keys()); err != nil {
+		h.engine.counters.addMistake() // it expires
 	}
-	_, _ = h.end("RL.CANCEL", keys) // else it expires
 }
 
-func (g *Gate) newHold(estimate int64, ttl time.Duration, words []string) (*Hold, error) {
-	id := make([]byte, 16)
-	if _, err := rand.Read(id); err != nil {
+func newHold(e *engine, ttl time.Duration, estimate int64, given []string) (*Hold, error) {
+	request, err := e.request(given)
+	if err != nil {
 		return nil, err
 	}
-	groups := splitAtAnd(words)
-	return &Hold{
-		gate:   g,
-		groups: groups,
-		words:  joinWithAnd(withCost(groups, estimate, true)),
-		hold:   []string{"HOLD", hex.EncodeToString(id)},
-		ttl:    []string{"TTL", strconv.FormatInt(ttl.Milliseconds(), 10)},
-	}, nil
-}
-
-// Reserves, or returns an Error; without an answer, as the gate was told.
-func (h *Hold) reserve() error {
-	err := h.ask()
-	if errors.Is(err, errNoAnswer) {
-		return h.gate.noAnswer(h.words)
+	if estimate < NoEstimate {
+		e.counters.addMistake()
+		return nil, &Mistake{"an estimate is 0 or more, or NoEstimate"}
 	}
-	h.isOpen = err == nil
-	return err
+	costed, err := request.WithCost(estimate)
+	if err != nil {
+		e.counters.addMistake()
+		return nil, &Mistake{err.Error()}
+	}
+	if ttl < time.Millisecond {
+		e.counters.addMistake()
+		return nil, &Mistake{"the time to live is a millisecond at least"}
+	}
+	id, err := newHoldID()
+	if err != nil {
+		return nil, err
+	}
+	ttl = ttl.Truncate(time.Millisecond)
+	return &Hold{engine: e, request: request, words: costed, id: id, ttl: ttl}, nil
 }
 
-// Reserves, or renews the time to live of what is reserved; or returns an Error or errNoAnswer.
-func (h *Hold) ask() error {
-	options := append(h.hold[:len(h.hold):len(h.hold)], h.ttl...)
-	_, err := h.gate.decide(holdTries, "RL.RESERVE", h.words, options...)
-	return err
+func newHoldID() (string, error) {
+	id := make([]byte, holdIDBytes)
+	_, err := rand.Read(id)
+	return hex.EncodeToString(id), err
+}
+
+// Reserves, or begins the time to live again; or returns *Limited. Without an answer there is no
+// hold, and a Limiter that fails open goes on.
+func (h *Hold) reserve(ctx context.Context) error {
+	d, err := h.ask(ctx)
+	if err != nil {
+		return err
+	}
+	if !d.Allowed {
+		return limited(d, h.request)
+	}
+	h.isOpen = d.Reason == ReasonAllowed
+	return nil
+}
+
+func (h *Hold) ask(ctx context.Context) (Decision, error) {
+	return h.engine.decide(ctx, h.engine.usual(holdTries), "RL.RESERVE", h.request, h.words, false,
+		"HOLD", h.id, "TTL", inMilliseconds(h.ttl))
 }
 
 // Ends the hold. Returns whether weir had it.
-func (h *Hold) end(command string, groups [][]string) (bool, error) {
-	reply, err := h.gate.call(holdTries, command, append(joinWithAnd(groups), h.hold...))
-	if err != nil {
-		return false, unlessNoAnswer(err)
+func (h *Hold) end(ctx context.Context, command string, given []string) (bool, error) {
+	all := append(append([]string{command}, given...), "HOLD", h.id)
+	first, answered, err := h.try(ctx, holdTries, all)
+	if err != nil || !answered {
+		return false, err
 	}
 	h.isOpen = false
-	return len(reply) > 0 && reply[0] == int64(1), nil
+	return first == 1, nil
 }
 
-// The groups with the cost in its place; unless all is wanted, without the limits that have none.
-func withCost(groups [][]string, cost int64, all bool) [][]string {
-	var costed [][]string
-	for _, group := range groups {
-		var words []string
-		for i, word := range group {
-			switch {
-			case i > 0 && strings.Contains(word, holdPlace):
-				word = strings.Replace(word, holdPlace, fmt.Sprint("cost=", cost), 1)
-				words = append(words, word)
-			case i == 0 || all:
-				words = append(words, word)
-			}
-		}
-		costed = append(costed, words)
+// Returns the first number of the reply, and whether there was one.
+func (h *Hold) try(ctx context.Context, tries int, given []string) (int64, bool, error) {
+	reply, err := h.engine.call(endless{ctx}, h.engine.usual(tries), given)
+	var away *Unavailable
+	if errors.As(err, &away) {
+		h.engine.withoutAnswer(away.Cause)
+		return 0, false, nil
 	}
-	return costed
-}
-
-func unlessNoAnswer(err error) error {
-	if errors.Is(err, errNoAnswer) {
-		return nil
+	if err != nil {
+		return 0, false, err
 	}
-	return err
+	first, err := readFirst(reply)
+	return first, err == nil, err
 }

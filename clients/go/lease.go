@@ -1,75 +1,74 @@
-package limited
+package weir
 
 import (
-	"errors"
+	"context"
 	"sync"
 	"time"
 )
 
 const heartbeats = 3 // in a time to live
 
-// Every calls a function again and again. It returns a function that ends that, and is called once.
-type Every func(period time.Duration, call func()) (stop func())
-
 // A Lease is a slot that is held while a job runs, by a heartbeat, and is free soon after the
 // worker dies.
 //
-//	slot, err := gate.Lease(30*time.Second, "printer", "1,held")
-//	if err != nil { ... }                  // as of Check
-//	defer slot.Release()
+//	slot, err := limiter.Lease(ctx, 30*time.Second, "printer", "1,held")
+//	if err != nil { ... }                       // *Limited, *Mistake
+//	defer slot.Release(ctx)
 //	for _, page := range pages {
-//		if slot.Lost() {                   // another worker may have the slot
+//		if slot.Lost() {                        // another worker may have the slot
 //			break
 //		}
 //		print(page)
 //	}
 //
-// A goroutine renews the lease at a third of its time to live, here 30 s. If weir has forgotten it,
-// or does not answer for the whole of that time, the lease is lost, and is not taken again. Lost
-// goes by the clock, so it is in time even if the heartbeat is late. Release frees the slot; other
-// limits, such as a rate, stay charged.
+// A goroutine renews the lease at a third of its time to live. If weir has forgotten it, or does
+// not answer for the whole of that time, the lease is lost, and is not taken again. Lost goes by
+// the clock, so it is in time even if the heartbeat is late.
 //
-// A Gate that fails open runs the job while weir is away; then there is no lease that could be
-// lost. Goroutines can share a Lease.
+// A Limiter that fails open goes on while weir is away; then there is no lease that could be lost.
+// Goroutines can share a Lease.
 type Lease struct {
-	now  func() time.Time
-	ttl  time.Duration
-	turn sync.Mutex // held during a request
-	hold *Hold
+	engine *engine
+	turn   sync.Mutex // held during a request
+	hold   *Hold
+	stop   func() // ends the heartbeat; nil: there is none
 
 	state  sync.Mutex // guards the fields below
 	isLost bool
 	end    time.Time // weir keeps the hold until then at least; zero: there is no lease
-	stop   func()    // ends the heartbeat, as the end of the lease is zero
 }
 
-// Lease returns a Lease of these words of RL.RESERVE, or an Error.
-func (g *Gate) Lease(ttl time.Duration, words ...string) (*Lease, error) {
-	hold, err := g.newHold(0, ttl, words)
+// Lease returns a Lease of these words of RL.RESERVE, or *Limited.
+func (l *Limiter) Lease(
+	ctx context.Context, ttl time.Duration, words ...string,
+) (*Lease, error) {
+	hold, err := newHold(l.engine, ttl, NoEstimate, words)
 	if err != nil {
 		return nil, err
 	}
-	l := &Lease{now: g.options.Now, ttl: ttl.Truncate(time.Millisecond), hold: hold}
-	begin := l.now()
-	if err := hold.reserve(); err != nil {
+	lease := &Lease{engine: l.engine, hold: hold}
+	begin := l.engine.clock()
+	if err := hold.reserve(ctx); err != nil {
 		return nil, err
 	}
 	if hold.isOpen {
-		l.end = begin.Add(l.ttl)
-		l.stop = g.options.Every(l.ttl/heartbeats, l.beat)
+		lease.turn.Lock() // the first heartbeat may come at once
+		defer lease.turn.Unlock()
+		lease.end = begin.Add(hold.ttl)
+		lease.stop = l.engine.every(hold.ttl/heartbeats, lease.beat)
 	}
-	return l, nil
+	return lease, nil
 }
 
 // Lost returns whether weir may have given the slot to another worker.
 func (l *Lease) Lost() bool {
 	l.state.Lock()
 	defer l.state.Unlock()
-	return l.isLostAt(l.now())
+	return l.isLost || (!l.end.IsZero() && !l.engine.clock().Before(l.end))
 }
 
 // Release frees the slot. It returns whether it was held until now.
-func (l *Lease) Release() bool {
+func (l *Lease) Release(ctx context.Context) bool {
 	l.turn.Lock()
 	defer l.turn.Unlock()
 	if l.stop == nil {
@@ -77,17 +76,13 @@ func (l *Lease) Release() bool {
 	}
 	l.stop()
 	l.stop = nil
-	lost := l.Lost()
-	l.setEnd(time.Time{}, lost)
-	settled, err := l.hold.Settle(0) // without an answer it expires
-	return settled && err == nil && !lost
+	isLost := l.Lost()
+	l.set(time.Time{}, isLost)
+	settled, err := l.hold.Settle(ctx, 0) // without an answer it expires
+	return settled && err == nil && !isLost
 }
 
-func (l *Lease) isLostAt(now time.Time) bool {
-	return l.isLost || (!l.end.IsZero() && !now.Before(l.end))
-}
-
-func (l *Lease) setEnd(end time.Time, isLost bool) {
+func (l *Lease) set(end time.Time, isLost bool) {
 	l.state.Lock()
 	defer l.state.Unlock()
 	l.end, l.isLost = end, isLost
@@ -96,36 +91,20 @@ func (l *Lease) setEnd(end time.Time, isLost bool) {
 func (l *Lease) beat() {
 	l.turn.Lock()
 	defer l.turn.Unlock()
-	now := l.now()
-	if !l.hold.isOpen || !now.Before(l.end) {
-		return // a renewal would be a new request
+	now, end := l.engine.clock(), l.end // nobody else sets it during a turn
+	if l.stop == nil || !l.hold.isOpen || l.isLost || !now.Before(end) {
+		return // released, or a renewal would be a new request
 	}
-	err := l.hold.ask()
+	d, err := l.hold.ask(context.Background())
 	switch {
-	case errors.Is(err, errNoAnswer): // the next may be answered
-	case err != nil:
+	case err != nil || d.Reason == ReasonDenied || d.Reason == ReasonNever:
 		l.hold.isOpen = false
-		l.setEnd(l.end, true)
-	case !l.now().Before(l.end): // it may have been a new request
-		l.hold.Cancel()
-		l.setEnd(l.end, true)
+		l.set(end, true)
+	case d.Reason == ReasonUnavailable: // the next may be answered
+	case !l.engine.clock().Before(end): // it may have been a new request
+		l.set(end, true)
+		l.hold.Cancel(context.Background())
 	default:
-		l.setEnd(now.Add(l.ttl), false)
+		l.set(now.Add(l.hold.ttl), false)
 	}
-}
-
-func every(period time.Duration, call func()) func() {
-	ticker, stopped := time.NewTicker(period), make(chan struct{})
-	go func() {
-		for {
-			select {
-			case <-ticker.C:
-				call()
-			case <-stopped:
-				ticker.Stop()
-				return
-			}
-		}
-	}()
-	return func() { close(stopped) }
 }

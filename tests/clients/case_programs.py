@@ -56,6 +56,7 @@ bytes, {"integer": "..."} a whole number of any size, {"nan": "nan"}, {"object":
 Environment:
     WEIR_CLIENT_PYTHON    the interpreter for the Python client, if not Debian's
     WEIR_NODE_MODULES     the folder of node-redis, if not that of Debian's packages
+    WEIR_CLIENT_GO        the folder of the module of Go's program, if not go/
 """
 
 import os
@@ -69,6 +70,8 @@ from weir_e2e import client_environment
 ROOT = Path(__file__).parents[2]
 PROGRAMS = Path(__file__).parent / "programs"
 NODE_MODULES = Path(os.environ.get("WEIR_NODE_MODULES", "/usr/share/nodejs"))
+# A module with a program and tests.
+GO = Path(os.environ.get("WEIR_CLIENT_GO", Path(__file__).parent / "go"))
 
 
 class Client:
@@ -109,12 +112,27 @@ def _javascript(directory):
     return "node", f"{directory}/program.mjs"
 
 
+def _go(directory):
+    """Needs Go and the Go module proxy; `./dev clients` looks for them."""
+    for folder in (ROOT / "clients/go", GO):
+        if unformatted := _run("gofmt", "-l", str(folder)):
+            raise AssertionError(f"not as gofmt lays it out: {unformatted}")
+        _run("go", "vet", "./...", cwd=folder)
+    _run("go", "build", "-o", f"{directory}/program", "./program", cwd=GO)
+    return f"{directory}/program"
+
+
+def _run(*command, **settings):
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, **settings).stdout
+
+
 _PYTHON_TYPES = ("null", "boolean", "integer", "fraction", "list", "hex", "nan", "object")
 
 CLIENTS = {
     "python": Client(_python(), _PYTHON_TYPES),
     "python-asyncio": Client(_python("asyncio"), _PYTHON_TYPES),
     "javascript": Client(_javascript, (*_PYTHON_TYPES, "undefined"), lacks=("53 bits",)),
+    "go": Client(_go),
 }
 
 

@@ -2,12 +2,12 @@
 # shellcheck shell=bash
 
 # For the wrappers and packages that only `./dev clients` builds.
-wrapper_packages=(golang-go golang-github-gomodule-redigo-dev node-typescript python3-pip
-  python3-setuptools python3-venv python3-wheel rustc)
+wrapper_packages=(node-typescript python3-pip python3-setuptools python3-venv python3-wheel rustc)
 # The modules of npm with which the JavaScript package is tested: one node-redis at a time.
 newest_redis=(redis@4.7.1 redis@5.12.1 redis@6.3.1)
 newest_frameworks=(express@5.3.0 express4@npm:express@4.21.2 fastify@5.12.8 hono@4.13.19
   @hono/node-server@1.19.19)
+go_minor_min=19  # Go 1.19 is that of Debian 12
 
 # Clients from npm are installed into build/clients if npm is present. It is not among the packages
 # that are installed, as Debian's npm needs hundreds of others.
@@ -19,16 +19,18 @@ do_clients() {
   export WEIR_SERVER=$built/weir-server WEIR_HIREDIS_CLIENT=$built/hiredis_client
   export WEIR_LIMITED_PROGRAM=$built/limited_program WEIR_NPM_FOLDER=$PWD/build/clients
   export PYTHONPATH=$PWD/tests/e2e:$PWD/tests/clients:$PWD/clients/python
+  prepare_go "$PWD/build/clients" || status=$?
   step "clients, of Sentinel, too, wrappers and packages"
   python3 tests/clients/matrix.py --npm "$WEIR_NPM_FOLDER" "$@" || status=$?
   /usr/bin/python3 tests/e2e/replication/sentinel_clients_test.py "$@" || status=$?
   python3 tests/e2e/wrappers/limited_test.py "$@" || status=$?
-  /usr/bin/python3 tests/clients/cases_test.py "$@" || status=$?
+  /usr/bin/python3 tests/clients/cases_test.py javascript python "$@" || status=$?
   for test in tests/clients/{javascript,python}_{,*_}test.py tests/clients/python_package.py; do
     /usr/bin/python3 "$test" || status=$?
   done
   test_newest_python || status=$?
   test_newest_javascript || status=$?
+  if [[ -n ${WEIR_GO_SENTINEL_CLIENT:-} ]]; then test_go || status=$?; fi
   return "$status"
 }
 
@@ -77,4 +79,53 @@ test_newest_javascript() {
   WEIR_NODE_MODULES=$modules /usr/bin/python3 tests/clients/javascript_web_test.py \
     express4 express5 fastify hono || status=$?
   return "$status"
+}
+
+# Builds the Go client's program for Sentinel into a folder, and exports its path, if the Go module
+# proxy is reached. Takes the host's Go, if it is there, else Debian's.
+prepare_go() {
+  local minor
+  unset WEIR_GO_SENTINEL_CLIENT
+  command -v go > /dev/null || need golang-go
+  minor=$(go env GOVERSION | sed -nE 's/^go1\.([0-9]+).*/\1/p')
+  if ((${minor:-0} < go_minor_min)); then
+    step "$(go version) is too old for clients/go, which needs Go 1.$go_minor_min"
+    return 1
+  fi
+  if ! (cd tests/clients/go && go mod download); then
+    step "the Go module proxy is not reached: clients/go is not tested"
+    return 0
+  fi
+  (cd tests/clients/go && go build -o "$1/go_sentinel_client" ./sentinel) || return 1
+  export WEIR_GO_SENTINEL_CLIENT=$1/go_sentinel_client
+}
+
+# Tests the Go client, with go-redis as its go.sum pins it, then with the newest.
+test_go() {
+  step "clients/go with $(go env GOVERSION)"
+  /usr/bin/python3 tests/clients/go_package.py || return 1
+  play_go "$PWD/tests/clients/go" || return 1
+  test_newest_go
+}
+
+# Tests a copy of it with the newest go-redis, if the Go that is here builds that.
+test_newest_go() {
+  local folder=$PWD/build/clients/go
+  rm -rf "$folder"
+  mkdir -p "$folder/clients" "$folder/tests/clients"
+  cp -r clients/go "$folder/clients"
+  cp -r tests/clients/go "$folder/tests/clients"
+  if ! (cd "$folder/tests/clients/go" && go get github.com/redis/go-redis/v9@latest && go mod tidy)
+  then
+    step "the newest go-redis needs a newer Go, and is not tested"
+    return 0
+  fi
+  step "clients/go with $(cd "$folder/tests/clients/go" && go list -m github.com/redis/go-redis/v9)"
+  play_go "$folder/tests/clients/go"
+}
+
+# Plays the cases with the program of this module, and runs its tests.
+play_go() {
+  WEIR_CLIENT_GO=$1 /usr/bin/python3 tests/clients/cases_test.py go &&
+    (cd "$1" && go vet ./... && go test -race -count 1 ./...)
 }

@@ -18,6 +18,7 @@ Environment:
     PYTHONPATH              contains tests/e2e
     WEIR_SERVER             path of the server's binary
     WEIR_HIREDIS_CLIENT     path of the program that is built from hiredis.cc
+    WEIR_GO_SENTINEL_CLIENT path of the program that is built from go/sentinel
 """
 
 import argparse
@@ -107,6 +108,10 @@ def command_of(client, directory, npm_folder):
             raise Unavailable("is not built: WEIR_HIREDIS_CLIENT does not name it")
         return [os.environ["WEIR_HIREDIS_CLIENT"]]
     program = FOLDER / name
+    if program.suffix == ".go":
+        if "WEIR_GO_SENTINEL_CLIENT" not in os.environ:
+            raise Unavailable("is not built: WEIR_GO_SENTINEL_CLIENT does not name it")
+        return [os.environ["WEIR_GO_SENTINEL_CLIENT"]]
     if program.suffix == ".mjs":
         if client.npm and not npm_folder:
             raise Unavailable("wants a folder for what npm installs")

@@ -14,6 +14,7 @@ MANIFESTS = {
     "pyproject.toml": r'^version = "(.+)"$',
     "package.json": r'^  "version": "(.+)",$',
     "Cargo.toml": r'^version = "(.+)"$',
+    "version.go": r'^const Version = "(.+)"$',
 }
 
 

@@ -48,25 +48,6 @@ def _cpp(_directory):
     return os.environ["WEIR_LIMITED_PROGRAM"]
 
 
-def _go(directory):
-    """Debian's Go, and its packages, found by their paths below GOPATH."""
-    code = Path(directory, "src")
-    (code / "program").mkdir(parents=True)
-    shutil.copy(FOLDER / "limited_program.go", code / "program")
-    shutil.copytree(CLIENTS / "go", code / "limited")
-    settings = {
-        "GO111MODULE": "off",
-        "GOPATH": f"{directory}:/usr/share/gocode",
-        "GOCACHE": f"{directory}/cache",
-        "CGO_ENABLED": "0",
-    }
-    for words in ("vet limited program", f"build -o {directory}/program program"):
-        _run("/usr/bin/go", *words.split(), env={**os.environ, **settings})
-    if unformatted := _run("/usr/bin/gofmt", "-l", str(CLIENTS / "go"), str(FOLDER)):
-        raise AssertionError(f"not as gofmt lays it out: {unformatted}")
-    return f"{directory}/program"
-
-
 def _rust(directory):
     options = f"--edition 2021 -D warnings -o {directory}/program"
     _run("/usr/bin/rustc", *options.split(), str(FOLDER / "limited_program.rs"))
@@ -74,7 +55,7 @@ def _rust(directory):
 
 
 # By name: functions that prepare a program in a directory and return the words that start it.
-WRAPPERS = {"cpp": _cpp, "go": _go, "rust": _rust}
+WRAPPERS = {"cpp": _cpp, "rust": _rust}
 
 
 def _run(*command, **settings):
