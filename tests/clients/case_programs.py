@@ -57,6 +57,7 @@ Environment:
     WEIR_CLIENT_PYTHON    the interpreter for the Python client, if not Debian's
     WEIR_NODE_MODULES     the folder of node-redis, if not that of Debian's packages
     WEIR_CLIENT_GO        the folder of the module of Go's program, if not go/
+    CARGO_TARGET_DIR      where the programs for the Rust client are built, if not in build/
 """
 
 import os
@@ -126,6 +127,21 @@ def _run(*command, **settings):
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, **settings).stdout
 
 
+def cargo_build(folder):
+    """Builds a program in a folder of its own. Returns the folder that has it then."""
+    target = os.environ.get("CARGO_TARGET_DIR", ROOT / "build/clients/rust")
+    command = ("cargo", "build", "--quiet", "--locked", "--target-dir", str(target))
+    subprocess.run(command, cwd=folder, check=True)
+    return f"{target}/debug"
+
+
+def _rust(*arguments):
+    def prepare(_directory):
+        return (f"{cargo_build(PROGRAMS / 'rust')}/weir-client-program", *arguments)
+
+    return prepare
+
+
 _PYTHON_TYPES = ("null", "boolean", "integer", "fraction", "list", "hex", "nan", "object")
 
 CLIENTS = {
@@ -133,6 +149,8 @@ CLIENTS = {
     "python-asyncio": Client(_python("asyncio"), _PYTHON_TYPES),
     "javascript": Client(_javascript, (*_PYTHON_TYPES, "undefined"), lacks=("53 bits",)),
     "go": Client(_go),
+    "rust": Client(_rust()),
+    "rust-tokio": Client(_rust("tokio")),
 }
 
 

@@ -74,6 +74,8 @@ SENTINEL_CLIENTS = (
     Client("weir-client", "sentinel_weir_client.mjs", package="node-redis"),
     Client("weir-client on 6", "sentinel_weir_client.mjs", npm="redis@6", node_min=20),
     Client("weir_client of Go", "go/sentinel/program.go"),
+    Client("rust", "weir-client-sentinel"),
+    Client("rust-tokio", "weir-client-sentinel tokio"),
     Client("redis-rb", "sentinel_ruby_redis.rb", package="ruby-redis"),
     Client("ioredis 5", "sentinel_ioredis.mjs", npm="ioredis@5"),
     Client("ioredis 6", "sentinel_ioredis.mjs", npm="ioredis@6", node_min=20),

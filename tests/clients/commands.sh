@@ -2,12 +2,13 @@
 # shellcheck shell=bash
 
 # For the wrappers and packages that only `./dev clients` builds.
-wrapper_packages=(node-typescript python3-pip python3-setuptools python3-venv python3-wheel rustc)
+wrapper_packages=(node-typescript python3-pip python3-setuptools python3-venv python3-wheel)
 # The modules of npm with which the JavaScript package is tested: one node-redis at a time.
 newest_redis=(redis@4.7.1 redis@5.12.1 redis@6.3.1)
 newest_frameworks=(express@5.3.0 express4@npm:express@4.21.2 fastify@5.12.8 hono@4.13.19
   @hono/node-server@1.19.19)
 go_minor_min=19  # Go 1.19 is that of Debian 12
+rust_version_min=1.88 # that of clients/rust/Cargo.toml
 
 # Clients from npm are installed into build/clients if npm is present. It is not among the packages
 # that are installed, as Debian's npm needs hundreds of others.
@@ -20,6 +21,7 @@ do_clients() {
   export WEIR_LIMITED_PROGRAM=$built/limited_program WEIR_NPM_FOLDER=$PWD/build/clients
   export PYTHONPATH=$PWD/tests/e2e:$PWD/tests/clients:$PWD/clients/python
   prepare_go "$PWD/build/clients" || status=$?
+  test_rust || status=$?
   step "clients, of Sentinel, too, wrappers and packages"
   python3 tests/clients/matrix.py --npm "$WEIR_NPM_FOLDER" "$@" || status=$?
   /usr/bin/python3 tests/e2e/replication/sentinel_clients_test.py "$@" || status=$?
@@ -128,4 +130,55 @@ test_newest_go() {
 play_go() {
   WEIR_CLIENT_GO=$1 /usr/bin/python3 tests/clients/cases_test.py go &&
     (cd "$1" && go vet ./... && go test -race -count 1 ./...)
+}
+
+# Tests the Rust crate, whose own crates come from crates.io in the versions of its Cargo.lock.
+test_rust() {
+  find_cargo || return 1
+  export CARGO_TARGET_DIR=$PWD/build/clients/rust
+  local folder status=0
+  step "weir-client with $(cargo --version)"
+  for folder in clients/rust tests/clients/programs/rust tests/clients/programs/rust_web; do
+    (
+      cd "$folder" || exit
+      ! cargo fmt --version >/dev/null 2>&1 || cargo fmt --check
+    ) || status=$?
+  done
+  (cd clients/rust && test_rust_features) || status=$?
+  /usr/bin/python3 tests/clients/rust_package.py || status=$?
+  export WEIR_RUST_PROGRAMS=$CARGO_TARGET_DIR/debug # for sentinel_clients_test.py
+  return "$status"
+}
+
+# Builds the crate with each set of its features, and lints it where there is a linter; without a
+# Limiter in them it says which feature is missing. Then runs its own tests.
+test_rust_features() {
+  local check=(check) features said
+  ! cargo clippy --version >/dev/null 2>&1 || check=(clippy)
+  for features in blocking tokio tower tls,blocking tls,tokio tls,tower,blocking; do
+    RUSTFLAGS="-D warnings" cargo "${check[@]}" --quiet --locked --no-default-features \
+      --features "$features" || return
+  done
+  for features in "" tls; do
+    ! said=$(cargo check --locked --no-default-features --features "$features" 2>&1) || return
+    [[ $said == *"needs the feature"* ]] || return
+  done
+  RUSTFLAGS="-D warnings" cargo "${check[@]}" --quiet --locked --all-features --tests || return
+  cargo test --quiet --locked --all-features
+}
+
+# The host's cargo if it is new enough, else Debian's of the package cargo-web.
+find_cargo() {
+  local version
+  version=$(cargo --version 2>/dev/null | cut -d' ' -f2)
+  is_rust_new "$version" && return
+  need cargo-web
+  version=$(cargo --version 2>/dev/null | cut -d' ' -f2)
+  is_rust_new "$version" && return
+  echo "Rust is ${version:-missing}; clients/rust needs $rust_version_min" >&2
+  return 1
+}
+
+is_rust_new() {
+  [[ $1 ]] && printf '%s\n' "$rust_version_min" "$1" | sort --version-sort --check=quiet
 }

@@ -19,6 +19,7 @@ Environment:
     WEIR_SERVER             path of the server's binary
     WEIR_HIREDIS_CLIENT     path of the program that is built from hiredis.cc
     WEIR_GO_SENTINEL_CLIENT path of the program that is built from go/sentinel
+    WEIR_RUST_PROGRAMS      folder of the program that is built from programs/rust
 """
 
 import argparse
@@ -107,6 +108,10 @@ def command_of(client, directory, npm_folder):
         if "WEIR_HIREDIS_CLIENT" not in os.environ:
             raise Unavailable("is not built: WEIR_HIREDIS_CLIENT does not name it")
         return [os.environ["WEIR_HIREDIS_CLIENT"]]
+    if name == "weir-client-sentinel":
+        if "WEIR_RUST_PROGRAMS" not in os.environ:
+            raise Unavailable("is not built: WEIR_RUST_PROGRAMS does not name its folder")
+        return [f"{os.environ['WEIR_RUST_PROGRAMS']}/{name}", *arguments]
     program = FOLDER / name
     if program.suffix == ".go":
         if "WEIR_GO_SENTINEL_CLIENT" not in os.environ:

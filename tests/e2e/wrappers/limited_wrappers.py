@@ -48,14 +48,8 @@ def _cpp(_directory):
     return os.environ["WEIR_LIMITED_PROGRAM"]
 
 
-def _rust(directory):
-    options = f"--edition 2021 -D warnings -o {directory}/program"
-    _run("/usr/bin/rustc", *options.split(), str(FOLDER / "limited_program.rs"))
-    return f"{directory}/program"
-
-
 # By name: functions that prepare a program in a directory and return the words that start it.
-WRAPPERS = {"cpp": _cpp, "rust": _rust}
+WRAPPERS = {"cpp": _cpp}
 
 
 def _run(*command, **settings):

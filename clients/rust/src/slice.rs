@@ -1,0 +1,208 @@
+//! A slice: tokens that are taken at once, as a hold, and spent one by one.
+//!
+//! For a key that is asked too often to ask weir each time. What is left at the end comes back with
+//! the commit of what was spent. If the process dies, all of the slice comes back although some of
+//! it may have been spent: so a process that dies again and again may admit a slice more each time.
+
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Handle;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use crate::cause::Cause;
+use crate::decision::{Decision, Reason, first_integer};
+use crate::engine::{Asking, Engine, HOLD_TRIES};
+use crate::error::{Error, Mistake, Refusal};
+use crate::hold::random_id;
+use crate::options::Stop;
+use crate::words::Request;
+
+/// The hold outlives its time by two deadlines for the last request, and two for the commit.
+const DEADLINES_BEYOND: u32 = 4;
+
+/// Up to so many tokens taken at once, to be spent within a time. Tasks may share it: one asks weir
+/// for more while the others wait, for a deadline at most.
+///
+/// A slice that is dropped is given back, in a task. The limits must not say `cost=`.
+pub struct Slice {
+    shared: Arc<Shared>,
+}
+
+impl Slice {
+    pub(crate) fn new(
+        engine: Arc<Engine>,
+        size: u64,
+        time: Duration,
+        words: &[&str],
+    ) -> Result<Slice, Mistake> {
+        let request = engine.request(words)?;
+        let state = Mutex::default();
+        Ok(Slice { shared: Arc::new(Shared { engine, request, size, time, state }) })
+    }
+
+    /// Spends a token. It may take two deadlines: to settle the last slice, and to take the next
+    /// one; a task does that, so it ends also if the future is dropped, as the tokens are for all.
+    pub async fn spend(&self) -> Result<(), Refusal> {
+        if self.spend_present() {
+            return Ok(());
+        }
+        let shared = self.shared.clone();
+        let spending = async move { shared.spend().await };
+        let spent = tokio::spawn(spending).await;
+        spent.unwrap_or_else(|_| Err(Mistake::new("the runtime has ended").into()))
+    }
+
+    /// Whether a token was there, and is spent.
+    pub(crate) fn spend_present(&self) -> bool {
+        let engine = &self.shared.engine;
+        self.shared.state.try_lock().is_ok_and(|mut state| state.spend_present(engine))
+    }
+
+    /// Settles the slice, so that what is left comes back; a task does that, too.
+    pub async fn give_back(&self) {
+        let shared = self.shared.clone();
+        let giving = async move { shared.state.lock().await.give_back(&shared).await };
+        let _ = self.shared.engine.tasks.start(&Handle::current(), giving).await;
+    }
+}
+
+impl Drop for Slice {
+    fn drop(&mut self) {
+        let shared = self.shared.clone();
+        if let Some(runtime) = shared.runtime_to_give_back() {
+            let giving = async move { shared.state.lock().await.give_back(&shared).await };
+            self.shared.engine.tasks.start(&runtime, giving);
+        }
+    }
+}
+
+struct Shared {
+    engine: Arc<Engine>,
+    request: Request,
+    size: u64,
+    time: Duration,
+    state: Mutex<State>, // locked during a request
+}
+
+#[derive(Default)]
+struct State {
+    number: u64, // of slices taken
+    present: Option<Present>,
+    runtime: Option<Handle>, // that the present one was taken on
+    stop: Option<Stop>,      // of the timer that ends the present one
+}
+
+/// The slice that is being spent.
+struct Present {
+    hold: String,
+    end: Instant,
+    left: u64,
+    spent: u64,
+}
+
+impl Shared {
+    async fn spend(self: &Arc<Shared>) -> Result<(), Refusal> {
+        let Ok(mut state) = timeout(self.engine.settings.deadline, self.state.lock()).await else {
+            return self.check(self.engine.without_answer(Cause::Timeout));
+        };
+        if !state.spend_present(&self.engine) {
+            state.give_back(self).await;
+            state.take_and_spend(self).await?;
+        }
+        Ok(())
+    }
+
+    /// The runtime that gives the slice back; None if there is nothing to give back.
+    fn runtime_to_give_back(&self) -> Option<Handle> {
+        match self.state.try_lock() {
+            Ok(state) => state.present.as_ref().and(state.runtime.clone()),
+            Err(_) => Handle::try_current().ok(), // a request is under way
+        }
+    }
+
+    fn check(&self, decision: Decision) -> Result<(), Refusal> {
+        if decision.allowed { Ok(()) } else { Err(self.request.limited(decision)) }
+    }
+
+    /// Ends the slice of this number, if it is still present.
+    async fn end(self: Arc<Shared>, number: u64) {
+        let mut state = self.state.lock().await;
+        if state.number == number {
+            state.give_back(&self).await;
+        }
+    }
+
+    /// Settles what was spent. If that comes too late, all of it has come back, so it is charged.
+    async fn commit(&self, present: &Present) -> Result<(), Error> {
+        let words = self.request.settled(present.spent);
+        let hold = vec!["HOLD".to_string(), present.hold.clone()];
+        let words = [vec!["RL.COMMIT".to_string()], words, hold].concat();
+        let reply = self.engine.call(&words, HOLD_TRIES).await?;
+        if first_integer(&reply)? == 0 && present.spent > 0 {
+            let words = self.request.charged(present.spent);
+            self.engine.call(&[vec!["RL.CHARGE".to_string()], words].concat(), 1).await?;
+        }
+        Ok(())
+    }
+}
+
+impl State {
+    fn spend_present(&mut self, engine: &Engine) -> bool {
+        let Some(present) = &mut self.present else { return false };
+        let has_token = present.left > 0 && engine.now() < present.end;
+        if has_token {
+            present.left -= 1;
+            present.spent += 1;
+        }
+        has_token
+    }
+
+    async fn give_back(&mut self, shared: &Shared) {
+        if let Some(stop) = self.stop.take() {
+            stop();
+        }
+        let Some(present) = self.present.take() else { return };
+        match shared.commit(&present).await {
+            Ok(()) => {}
+            Err(Error::Unavailable(error)) => drop(shared.engine.without_answer(error.cause)),
+            Err(Error::Mistake(_)) => shared.engine.counters.add_mistake(),
+        }
+    }
+
+    /// The token of the caller is spent at once, however long its taking took: the hold outlives
+    /// the time of the slice.
+    async fn take_and_spend(&mut self, shared: &Arc<Shared>) -> Result<(), Refusal> {
+        let engine = &shared.engine;
+        let begin = engine.now();
+        let hold = random_id()?;
+        let ttl = shared.time.saturating_add(DEADLINES_BEYOND * engine.settings.deadline);
+        let mut asking = Asking::new("RL.TAKE");
+        let options = ["UPTO", &shared.size.to_string(), "HOLD", &hold, "TTL"];
+        asking.options = options.map(String::from).to_vec();
+        asking.options.push(ttl.as_millis().to_string());
+        let decision = engine.decide_or_keep(&shared.request, asking).await?;
+        if decision.reason == Reason::Allowed {
+            self.number += 1;
+            let left = decision.granted.saturating_sub(1);
+            self.present = Some(Present { hold, end: begin + shared.time, left, spent: 1 });
+            self.runtime = Some(Handle::current());
+            self.stop = Some(start_timer(shared, self.number));
+        }
+        shared.check(decision)
+    }
+}
+
+fn start_timer(shared: &Arc<Shared>, number: u64) -> Stop {
+    let weak: Weak<Shared> = Arc::downgrade(shared);
+    let beat = move || {
+        let ended = weak.upgrade();
+        Box::pin(async move {
+            if let Some(shared) = ended {
+                shared.end(number).await;
+            }
+        }) as _
+    };
+    (shared.engine.settings.every)(shared.time, Box::new(beat))
+}
