@@ -58,6 +58,7 @@ Environment:
     WEIR_NODE_MODULES     the folder of node-redis, if not that of Debian's packages
     WEIR_CLIENT_GO        the folder of the module of Go's program, if not go/
     CARGO_TARGET_DIR      where the programs for the Rust client are built, if not in build/
+    WEIR_CPP_PROGRAM      path of the program that is built from programs/program.cc
 """
 
 import os
@@ -142,9 +143,14 @@ def _rust(*arguments):
     return prepare
 
 
+def _cpp(_directory):
+    return os.environ["WEIR_CPP_PROGRAM"]
+
+
 _PYTHON_TYPES = ("null", "boolean", "integer", "fraction", "list", "hex", "nan", "object")
 
 CLIENTS = {
+    "cpp": Client(_cpp, lacks=("callers",)),
     "python": Client(_python(), _PYTHON_TYPES),
     "python-asyncio": Client(_python("asyncio"), _PYTHON_TYPES),
     "javascript": Client(_javascript, (*_PYTHON_TYPES, "undefined"), lacks=("53 bits",)),

@@ -76,6 +76,7 @@ SENTINEL_CLIENTS = (
     Client("weir_client of Go", "go/sentinel/program.go"),
     Client("rust", "weir-client-sentinel"),
     Client("rust-tokio", "weir-client-sentinel tokio"),
+    Client("weir_client of C++", "sentinel_cpp_client.py", package="libhiredis-dev"),
     Client("redis-rb", "sentinel_ruby_redis.rb", package="ruby-redis"),
     Client("ioredis 5", "sentinel_ioredis.mjs", npm="ioredis@5"),
     Client("ioredis 6", "sentinel_ioredis.mjs", npm="ioredis@6", node_min=20),

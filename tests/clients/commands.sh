@@ -1,8 +1,9 @@
 # The command clients of ./dev, which reads this file for it.
 # shellcheck shell=bash
 
-# For the wrappers and packages that only `./dev clients` builds.
-wrapper_packages=(node-typescript python3-pip python3-setuptools python3-venv python3-wheel)
+# For the packages that only `./dev clients` builds.
+client_packages=(libcpp-httplib-dev node-typescript python3-pip python3-setuptools
+  python3-venv python3-wheel)
 # The modules of npm with which the JavaScript package is tested: one node-redis at a time.
 newest_redis=(redis@4.7.1 redis@5.12.1 redis@6.3.1)
 newest_frameworks=(express@5.3.0 express4@npm:express@4.21.2 fastify@5.12.8 hono@4.13.19
@@ -13,21 +14,21 @@ rust_version_min=1.88 # that of clients/rust/Cargo.toml
 # Clients from npm are installed into build/clients if npm is present. It is not among the packages
 # that are installed, as Debian's npm needs hundreds of others.
 do_clients() {
-  need "${build_packages[@]}" "${test_packages[@]}" "${wrapper_packages[@]}"
+  need "${build_packages[@]}" "${test_packages[@]}" "${client_packages[@]}"
   configure dev
   local target test status=0 built=$PWD/build/dev
-  for target in weir-server hiredis_client limited_program; do compile dev "$target"; done
+  for target in weir-server hiredis_client cpp_client_program; do compile dev "$target"; done
   export WEIR_SERVER=$built/weir-server WEIR_HIREDIS_CLIENT=$built/hiredis_client
-  export WEIR_LIMITED_PROGRAM=$built/limited_program WEIR_NPM_FOLDER=$PWD/build/clients
+  export WEIR_CPP_PROGRAM=$built/cpp_client_program WEIR_NPM_FOLDER=$PWD/build/clients
   export PYTHONPATH=$PWD/tests/e2e:$PWD/tests/clients:$PWD/clients/python
   prepare_go "$PWD/build/clients" || status=$?
   test_rust || status=$?
-  step "clients, of Sentinel, too, wrappers and packages"
+  step "clients, of Sentinel, too, and packages"
   python3 tests/clients/matrix.py --npm "$WEIR_NPM_FOLDER" "$@" || status=$?
   /usr/bin/python3 tests/e2e/replication/sentinel_clients_test.py "$@" || status=$?
-  python3 tests/e2e/wrappers/limited_test.py "$@" || status=$?
-  /usr/bin/python3 tests/clients/cases_test.py javascript python "$@" || status=$?
-  for test in tests/clients/{javascript,python}_{,*_}test.py tests/clients/python_package.py; do
+  /usr/bin/python3 tests/clients/cases_test.py cpp javascript python "$@" || status=$?
+  for test in tests/clients/{cpp,javascript,python}_{,*_}test.py \
+    tests/clients/{cpp,python}_package.py; do
     /usr/bin/python3 "$test" || status=$?
   done
   test_newest_python || status=$?

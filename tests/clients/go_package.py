@@ -15,22 +15,22 @@ PACKAGE = ROOT / "clients/go"
 SERVICE = """package main
 
 import (
-	"context"
-	"fmt"
-	"log"
+    "context"
+    "fmt"
+    "log"
 
-	weir "weir/client"
+    weir "weir/client"
 )
 
 func ask(ctx context.Context) (err error) {
 %s
-	return err
+    return err
 }
 
 func main() {
-	limiter, err := weir.New("redis://app:secret@weir.internal")
-	fmt.Println(limiter, err, weir.Version)
-	_ = ask
+    limiter, err := weir.New("redis://app:secret@weir.internal")
+    fmt.Println(limiter, err, weir.Version)
+    _ = ask
 }
 """
 

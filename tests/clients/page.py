@@ -27,7 +27,7 @@ RESP2 and RESP3. A denial is a reply like any other; a misspelt limit is an erro
 returned as the library does it.
 
 **Do not cache replies**: time alone changes a bucket. (Only a denial holds for the time that it
-names, and the wrappers keep it that long.) Leave the library's client-side caching off; weir does
+names, and the packages keep it that long.) Leave the library's client-side caching off; weir does
 not know CLIENT TRACKING.
 
 **A request that is sent twice is charged twice.** Some libraries send a request again if it got no

@@ -314,7 +314,8 @@ class MiddlewareTest(ServerTest):
         self.assertNotIn("ratelimit", lines[5])  # a preflight
         self.assertEqual(lines[6:14], [
             "hops [200, 200, 200, 429]", "hops [500]", "hops 200", "keyed [200, 429]",
-            "keyed [500]", "keyed [200, 200]", "charged [200, 200, 200, 200, 200]", "charged [401, 401, 401, 420]",
+            "keyed [500]", "keyed [200, 200]", "charged [200, 200, 200, 200, 200]",
+            "charged [401, 401, 401, 420]",
         ])
         self.assertRegex(lines[14], r"^420 .*retry-after: \d+ \| slow down, few$")
         self.assertRegex(lines[15], r'^503 .*\{"title":"Service Unavailable"\}$')

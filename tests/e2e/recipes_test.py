@@ -33,7 +33,7 @@ class RecipesTest(ServerTest):
         text = text.replace("port=7379", f"port={port}").replace('"7379"', f'"{port}"')
         text = text.replace('"weir-replay"', repr(os.environ["WEIR_REPLAY"]))
         text = text.replace("socket_timeout=0.05", f"socket_timeout={DEADLINE}")
-        text = text.replace("deadline_seconds=0.05", f"deadline_seconds={DEADLINE}")
+        text = text.replace(" deadline=0.05", f" deadline={DEADLINE}")
         printed = io.StringIO()
         names = {}
         with contextlib.redirect_stdout(printed):

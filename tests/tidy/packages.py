@@ -11,6 +11,7 @@ README_LINES_MAX = 60
 
 # The file of a package that has its version, and the line of it.
 MANIFESTS = {
+    "CMakeLists.txt": r"^project\(weir_client VERSION (\S+) ",
     "pyproject.toml": r'^version = "(.+)"$',
     "package.json": r'^  "version": "(.+)",$',
     "Cargo.toml": r'^version = "(.+)"$',

@@ -52,7 +52,8 @@ inline constexpr std::size_t kTestFolderFilesMax = 45;
 [[nodiscard]] Findings OneTitle(const SourceFile& file);
 
 // A source that has a header of its own includes it before all others: then it proves that the
-// header includes what it needs, and nothing else has to (cmake/weir.cmake).
+// header includes what it needs, and nothing else has to (cmake/weir.cmake). Names begin at the top
+// of the tree; those of clients/cpp, which is used without the tree, begin there.
 [[nodiscard]] Findings OwnHeaderFirst(const std::vector<SourceFile>& tree);
 
 // Each C++ and test file is named in the nearest CMakeLists.txt above it: else nothing compiles it

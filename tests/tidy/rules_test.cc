@@ -263,6 +263,13 @@ TEST(TidyRulesTest, SourcesIncludeTheirOwnHeaderFirst) {
   EXPECT_THAT(lines("core/x.cc", "\n#include <x>\n#include \"core/x.h\"\n"), ElementsAre(2));
   EXPECT_THAT(lines("core/x.cc", "int x;\n"), ElementsAre(0));
   EXPECT_THAT(lines("core/y.cc", "#include <x>\n"), IsEmpty());
+
+  const SourceFile client = MakeSourceFile("clients/cpp/weir/x.h", "#pragma once\n");
+  const auto findings = [&client](std::string_view text) {
+    return OwnHeaderFirst({client, MakeSourceFile("clients/cpp/weir/x.cc", text)});
+  };
+  EXPECT_THAT(findings("#include \"weir/x.h\"\n"), IsEmpty());
+  EXPECT_THAT(findings("#include \"clients/cpp/weir/x.h\"\n"), SizeIs(1));
 }
 
 // The paths that DeadFiles() reports for a tree of one list and one file.

@@ -30,6 +30,12 @@ Words CMakeWords(const SourceFile& list) {
 // `path` without its extension.
 std::string_view Stem(std::string_view path) { return path.substr(0, path.rfind('.')); }
 
+// A header's path as an #include names it.
+std::string_view IncludedAs(std::string_view path) {
+  constexpr std::string_view kOwnRoot = "clients/cpp/";
+  return path.starts_with(kOwnRoot) ? path.substr(kOwnRoot.size()) : path;
+}
+
 // Headers of tests and benchmarks belong to no library.
 bool IsOfTests(const SourceFile& file) {
   return Folder(file) == "tests" || Folder(file) == "bench";
@@ -73,10 +79,11 @@ Findings OwnHeaderFirst(const std::vector<SourceFile>& tree) {
     const auto first = std::ranges::find_if(
         file.code, [](const std::string& line) { return line.starts_with("#include "); });
     const auto index = static_cast<std::size_t>(first - file.code.begin());
-    const std::string wanted = "#include \"" + own + "\"";
+    const std::string included = std::string(IncludedAs(own));
+    const std::string wanted = "#include \"" + included + "\"";
     if (first == file.code.end() || file.lines[index] != wanted) {
       findings.push_back({file.path, first == file.code.end() ? 0 : index + 1,
-                          "the first that it includes is " + own});
+                          "the first that it includes is " + included});
     }
   }
   return findings;

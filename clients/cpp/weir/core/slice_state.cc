@@ -1,0 +1,171 @@
+#include "weir/core/slice_state.h"
+
+#include <cstddef>
+#include <utility>
+
+#include "weir/core/causes.h"
+#include "weir/errors.h"
+
+namespace weir::client {
+namespace {
+
+// The hold outlives its time by two deadlines for the last request, and two for the commit.
+constexpr int kDeadlinesBeyond = 4;
+
+constexpr std::size_t kOwedMax = 64;
+
+}  // namespace
+
+class SliceState::Turn {
+ public:
+  // Waits for it; `until` at most, if that is given.
+  explicit Turn(SliceState& slice, std::optional<Clock::time_point> until = {}) : slice_(slice) {
+    std::unique_lock lock(slice_.mutex_);
+    const auto is_free = [&] { return !slice_.is_taken_; };
+    if (until) {
+      has_it_ = slice_.turn_ended_.wait_until(lock, *until, is_free);
+    } else {
+      slice_.turn_ended_.wait(lock, is_free);
+      has_it_ = true;
+    }
+    if (has_it_) slice_.is_taken_ = true;
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn() {
+    if (!has_it_) return;
+    const std::lock_guard lock(slice_.mutex_);
+    slice_.is_taken_ = false;
+    slice_.turn_ended_.notify_one();
+  }
+
+  [[nodiscard]] bool has_it() const { return has_it_; }
+
+ private:
+  SliceState& slice_;
+  bool has_it_ = false;
+};
+
+SliceState::SliceState(const std::shared_ptr<Engine>& engine, std::int64_t size, milliseconds time,
+                       const Words& words)
+    : engine_(engine),
+      request_(engine->ReadRequest(words)),
+      size_(size),
+      time_(engine->CheckTime("the time of a slice", time, milliseconds(1))) {
+  if (size < 1) {
+    engine->counters().AddMistake();
+    throw Mistake("a slice has at least 1 token");
+  }
+}
+
+std::optional<Limited> SliceState::Spend() {
+  const Turn turn(*this, Clock::now() + engine_->settings().deadline);
+  if (!turn.has_it()) return Checked(engine_->WithoutAnswer(kTimeout));
+  const std::int64_t before = number_;
+  std::optional<Limited> limited = SpendInTurn();
+  if (number_ != before) RestartTimer();
+  return limited;
+}
+
+void SliceState::GiveBack() noexcept {
+  const Turn turn(*this);
+  StopTimer();
+  Settle();
+}
+
+std::optional<Limited> SliceState::SpendInTurn() {
+  if (left_ == 0 || engine_->Now() >= end_) {
+    Settle();
+    if (std::optional<Limited> limited = Take()) return limited;
+  }
+  if (!hold_.empty()) {
+    --left_;
+    ++spent_;
+  }
+  return {};
+}
+
+std::optional<Limited> SliceState::Take() {
+  const Clock::time_point begin = engine_->Now();
+  const std::string id = RandomId();
+  const milliseconds ttl = time_ + kDeadlinesBeyond * engine_->settings().deadline;
+  const Decision decision = engine_->DecideOrKeep(
+      request_,
+      {.command = "RL.TAKE",
+       .words = request_.words(),
+       .options = {"UPTO", std::to_string(size_), "HOLD", id, "TTL", std::to_string(ttl.count())}});
+  if (decision.reason == Reason::kAllowed) {
+    hold_ = id;
+    left_ = decision.granted;
+    end_ = begin + time_;
+    ++number_;
+  }
+  return Checked(decision);
+}
+
+void SliceState::Settle() noexcept {
+  if (!hold_.empty()) {
+    if (owed_.size() == kOwedMax) owed_.erase(owed_.begin());  // its hold has expired long since
+    owed_.push_back({std::exchange(hold_, ""), std::exchange(spent_, 0), engine_->Now()});
+  }
+  left_ = 0;
+  for (auto each = owed_.begin(); each != owed_.end();) {
+    if (engine_->Now() < each->due) {
+      ++each;
+    } else if (SettleOne(*each)) {
+      each = owed_.erase(each);
+    } else {
+      const Clock::time_point due = engine_->Now() + engine_->settings().deadline;
+      for (Owed& other : owed_) other.due = due;
+      return;
+    }
+  }
+}
+
+bool SliceState::SettleOne(const Owed& owed) {
+  const auto with = [](const char* command, Words words) {
+    words.insert(words.begin(), command);
+    return words;
+  };
+  try {
+    Words commit = with("RL.COMMIT", request_.Settled(owed.spent));
+    commit.insert(commit.end(), {"HOLD", owed.hold});
+    CallResult result = engine_->Call(commit, {.tries = kHoldTries});
+    const bool came_too_late =
+        result.reply && !result.reply->array.empty() && result.reply->array[0].integer == 0;
+    if (came_too_late && owed.spent > 0) {
+      result = engine_->Call(with("RL.CHARGE", request_.Charged(owed.spent)));
+    }
+    if (!result.reply) engine_->WithoutAnswer(result.cause);
+    return result.reply || came_too_late;  // a charge may have been made, and is not repeated
+  } catch (const Mistake&) {
+    engine_->counters().AddMistake();
+    return true;
+  }
+}
+
+void SliceState::StopTimer() {
+  if (stop_timer_) std::exchange(stop_timer_, nullptr)();
+}
+
+void SliceState::RestartTimer() {
+  StopTimer();
+  const auto end = [weak = weak_from_this(), number = number_] {
+    if (const std::shared_ptr<SliceState> self = weak.lock()) self->EndOf(number);
+  };
+  stop_timer_ = engine_->StartTimer(time_, end);
+}
+
+void SliceState::EndOf(std::int64_t number) {
+  const Turn turn(*this);
+  if (number != number_) return;
+  Settle();
+  if (owed_.empty()) StopTimer();  // else it settles what is owed when it is due again
+}
+
+std::optional<Limited> SliceState::Checked(const Decision& decision) const {
+  if (decision.allowed) return {};
+  return LimitedBy(decision, request_);
+}
+
+}  // namespace weir::client
