@@ -24,12 +24,14 @@
 #include <thread>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
 
+#include "core/base/thread_role.h"
 #include "server/net/transport.h"
 #include "server/observe/client_registry.h"
 #include "server/os/log.h"
@@ -143,41 +145,45 @@ class IoThread {
 
   // Returns the tokens of all requests that wait for them. Requires as EndAllWaits.
   static void GiveBackWaits(std::span<const std::unique_ptr<IoThread>> threads);
-  void EndWaits();
-  void BeginWaits();
-  void BeginAckWait(ParkedGroup& group, std::size_t needed);
+  void EndWaits() ABSL_EXCLUSIVE_LOCKS_REQUIRED(role_);
+  void BeginWaits() ABSL_EXCLUSIVE_LOCKS_REQUIRED(role_);
+  void BeginAckWait(ParkedGroup& group, std::size_t needed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(role_);
   void EndAckWait(ParkedGroup& group) const;
-  void ReleaseParked();
-  void ArmAckTimer();
-  void ArmStallTimer();
+  void ReleaseParked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(role_);
+  void ArmAckTimer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(role_);
+  void ArmStallTimer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(role_);
 
   Worker worker_;
   LogThrottle output_throttle_;
   LogThrottle stall_throttle_;
   LogThrottle tls_throttle_;
   std::vector<char> input_;
-  std::string output_;
+  ThreadRole role_;  // of the loop's thread
+  std::string output_ ABSL_GUARDED_BY(role_);
   asio::io_context context_;
   asio::executor_work_guard<asio::io_context::executor_type> work_;
-  asio::steady_timer stall_timer_;
+  asio::steady_timer stall_timer_ ABSL_GUARDED_BY(role_);
   TakeReplica take_replica_;
-  bool stall_timer_armed_ = false;
-  bool draining_ = false;
-  absl::flat_hash_set<std::shared_ptr<Connection>> connections_;
-  absl::flat_hash_set<std::shared_ptr<Connection>> watched_;  // a subset of connections_
+  bool stall_timer_armed_ ABSL_GUARDED_BY(role_) = false;
+  bool draining_ ABSL_GUARDED_BY(role_) = false;
+  absl::flat_hash_set<std::shared_ptr<Connection>> connections_ ABSL_GUARDED_BY(role_);
+  absl::flat_hash_set<std::shared_ptr<Connection>> watched_
+      ABSL_GUARDED_BY(role_);  // a subset of connections_
   // Connections whose replies wait for the same things, which are not requested yet.
   struct Arriving {
     std::vector<std::shared_ptr<Connection>> connections;
     Awaited awaited;
   };
-  std::array<Arriving, 3> arriving_;  // for a save, for acknowledgements, and for both
-  bool begins_waits_ = false;         // BeginWaits is in the thread's queue
-  std::deque<ParkedGroup> parked_;
-  asio::steady_timer ack_timer_;             // for the first deadline of parked_
-  std::optional<HostInstant> ack_timer_at_;  // while it runs
-  std::atomic<bool> looks_at_acks_{false};   // ReleaseParked is in the queue
+  std::array<Arriving, 3> arriving_
+      ABSL_GUARDED_BY(role_);  // for a save, for acknowledgements, and for both
+  bool begins_waits_ ABSL_GUARDED_BY(role_) = false;  // BeginWaits is in the thread's queue
+  std::deque<ParkedGroup> parked_ ABSL_GUARDED_BY(role_);
+  asio::steady_timer ack_timer_ ABSL_GUARDED_BY(role_);  // for the first deadline of parked_
+  std::optional<HostInstant> ack_timer_at_ ABSL_GUARDED_BY(role_);  // while it runs
+  std::atomic<bool> looks_at_acks_{false};                          // ReleaseParked is in the queue
   // Set while parked_ is not empty, because the loop knows nothing that those connections wait for.
-  std::optional<asio::executor_work_guard<asio::io_context::executor_type>> parked_work_;
+  std::optional<asio::executor_work_guard<asio::io_context::executor_type>> parked_work_
+      ABSL_GUARDED_BY(role_);
   std::thread thread_;
 };
 
