@@ -22,6 +22,7 @@ constexpr std::uint8_t kHadReplicas = 128;
 // Of the second byte of flags:
 constexpr std::uint8_t kLacks = 1;
 constexpr std::uint8_t kHasYielded = 2;
+constexpr std::uint8_t kHasShift = 4;
 
 static_assert(kPrimaryHostBytesMax <= UINT8_MAX);
 
@@ -101,9 +102,14 @@ std::string LineageValue(const Lineage& history) {
   value += history.primary.host;
   AppendNumber(history.primary.port, value);
   if (history.sentinel_floor) AppendNumber(*history.sentinel_floor, value);
-  const unsigned more = (history.lacks ? kLacks : 0U) | (history.yielded_in > 0 ? kHasYielded : 0U);
+  const unsigned more = (history.lacks ? kLacks : 0U) |
+                        (history.yielded_in > 0 ? kHasYielded : 0U) |
+                        (history.clock_shift != Nanos{0} ? kHasShift : 0U);
   AppendNumber(static_cast<std::uint8_t>(more), value);
   if (history.yielded_in > 0) AppendNumber(history.yielded_in, value);
+  if (history.clock_shift != Nanos{0}) {
+    AppendNumber(static_cast<std::uint64_t>(history.clock_shift.count()), value);
+  }
   return value;
 }
 
@@ -135,9 +141,13 @@ std::optional<Lineage> ReadLineageValue(std::string_view bytes) {
   if ((flags & kHasFloor) != 0) history.sentinel_floor = reader.Take<std::uint64_t>();
   if (reader.left() > 0) {
     const auto more = reader.Take<std::uint8_t>();
-    if (more > (kLacks | kHasYielded)) return std::nullopt;
+    if (more > (kLacks | kHasYielded | kHasShift)) return std::nullopt;
     history.lacks = (more & kLacks) != 0;
     if ((more & kHasYielded) != 0) history.yielded_in = reader.Take<std::uint64_t>();
+    if ((more & kHasShift) != 0) {
+      history.clock_shift = Nanos{static_cast<std::int64_t>(reader.Take<std::uint64_t>())};
+      if (history.clock_shift == Nanos{0}) return std::nullopt;
+    }
   }
   if (!reader.Complete()) return std::nullopt;
   return history;

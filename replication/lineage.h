@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "core/base/host_and_port.h"
+#include "core/base/instant.h"
 
 namespace weir {
 
@@ -50,6 +51,9 @@ struct Lineage {
   // The term in which this server, then a primary, gave its role to the one that it follows; 0:
   // it did not.
   std::uint64_t yielded_in = 0;
+  // Of a server that is no replica: its time of decisions less its host's clock, which continues
+  // the time of a primary that it has followed. 0: it never followed one.
+  Nanos clock_shift{0};
 
   // The offset up to which this history and that of a server that stands at `offset` of history
   // `id` are one. Nothing: they have nothing in common, or not that this server knows of.
@@ -78,12 +82,12 @@ struct Lineage {
 //
 //     version:u8 = 1 flags:u8 term:u64 seen-term:u64 offset:u64 until:u64 [id: 40 bytes]
 //     [previous: 40 bytes] host-bytes:u8 host port:u16 [floor:u64] [more:u8]
-//     [yielded-in:u64]
+//     [yielded-in:u64] [clock-shift:i64 in ns]
 //
 //     flags: 1 id, 2 previous, 4 is a replica, 8 was told, 16 is deposed, 32 joins any, 64 floor,
 //            128 had replicas
-//     more:  1 lacks, 2 yielded in a term; left out by servers before 0.2.0, which knew none of
-//            these
+//     more:  1 lacks, 2 yielded in a term, 4 a clock shift; left out by servers before 0.2.0, which
+//            knew none of these
 //
 // Requires: ids that are empty or IsHistoryId, and a host of at most kPrimaryHostBytesMax bytes.
 [[nodiscard]] std::string LineageValue(const Lineage& history);

@@ -126,6 +126,9 @@ class Server::Impl {
       // An empty directory has no last time, nor has one whose time is dropped.
       const Instant last = previous_run().last_time;
       if (replication_->is_replica() && last != Instant{}) clock_.RunOn(last);
+      if (!replication_->is_replica() && (*state_)->kept_shift() != Nanos{0}) {
+        clock_.Continue((*state_)->kept_shift());
+      }
     }
     access_ = services_.access.Configure(options.requirepass.text(), options.users_file);
     services_.host_clock_offset = [this] { return system_clock_.OffsetToWallClock(); };

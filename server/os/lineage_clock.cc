@@ -71,6 +71,11 @@ Nanos LineageClock::Fix(Instant at_least) {
   return least - shift;
 }
 
+void LineageClock::Continue(Nanos shift) {
+  Begin(shift, true);
+  present_.load(std::memory_order_relaxed)->follows.store(false, std::memory_order_release);
+}
+
 Nanos LineageClock::shift() const noexcept {
   const Lineage* const lineage = present_.load(std::memory_order_acquire);
   return lineage == nullptr ? Nanos{0} : Nanos{lineage->shift.load(std::memory_order_relaxed)};

@@ -5,6 +5,7 @@
 //     clock.Rebase(shift);      // the server begins to follow a primary
 //     clock.SetShift(shift);    // again and again, as frames come (replication/time_shift.h)
 //     clock.Fix(last_frame);    // the server becomes a primary: the shift is fixed
+//     clock.Continue(shift);    // its next start, as a primary
 //
 // The time continues over a promotion: buckets neither refill at once nor go back. While the server
 // follows one primary, and after its promotion, the time never goes back; it may do so only when
@@ -55,6 +56,8 @@ class LineageClock final : public Clock {
   // by how much the time moves on because no primary has told its time; 0 if one has. Does nothing
   // on a clock that does not follow.
   Nanos Fix(Instant at_least);
+  // Takes up the fixed shift of an earlier run. Requires: no thread reads the clock yet.
+  void Continue(Nanos shift);
 
   // The present shift; 0 if it never followed.
   [[nodiscard]] Nanos shift() const noexcept;

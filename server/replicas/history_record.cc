@@ -9,6 +9,7 @@ namespace weir {
 // The record as of now. It names a history only if the table is a state of that.
 Lineage ReplicationControl::Present() const {
   Lineage present = view_->record;
+  present.clock_shift = present.is_replica ? Nanos{0} : clock_.shift();
   if (replicator_) {
     present.offset = replicator_->head();
     // The history has begun, and the view does not say so yet.

@@ -7,6 +7,7 @@
 #include <spdlog/spdlog.h>
 
 #include "core/base/check.h"
+#include "replication/lineage.h"
 #include "server/os/log.h"
 
 namespace weir {
@@ -16,12 +17,29 @@ namespace {
 // under way, and of the interval before it. With `always`, no answer depends on such a time.
 constexpr int kIntervalsUnknown = 2;
 
-SystemClock::PreviousRun PreviousRunOf(const Storage& storage, const Options& options) {
+// No two hosts whose clocks are kept differ by more.
+constexpr Nanos kShiftMax = std::chrono::hours{24};
+
+// Returns the shift of a server that was no replica when it was stopped cleanly.
+Nanos KeptShiftOf(const Storage& storage, const Options& options) {
+  if (options.reset_clock || storage.unclean_restart() || storage.is_backup()) return Nanos{0};
+  const std::optional<Lineage> history = ReadLineageValue(storage.history());
+  if (!history || history->is_replica) return Nanos{0};
+  const Nanos shift = history->clock_shift;
+  if (shift >= -kShiftMax && shift <= kShiftMax) return shift;
+  spdlog::warn("the last run's time was {} s from its host's clock, which is too much to keep",
+               std::chrono::floor<std::chrono::seconds>(shift).count());
+  return Nanos{0};
+}
+
+// Times of the host's clock, from those of the last run.
+SystemClock::PreviousRun PreviousRunOf(const Storage& storage, const Options& options,
+                                       Nanos shift) {
   if (options.reset_clock) return {};
   const bool may_be_later = storage.unclean_restart() && options.durability != Durability::kAlways;
   const Nanos unknown =
       may_be_later ? kIntervalsUnknown * Nanos{options.snapshot_interval} : Nanos{0};
-  return {.last_time = storage.clock_mark(),
+  return {.last_time = storage.clock_mark() - shift,
           .uncertainty = std::max(unknown, storage.clock_allowance())};
 }
 
@@ -56,7 +74,8 @@ StateOnDisk::StateOnDisk(const Options& options, std::unique_ptr<Storage> storag
       is_backup_(storage->is_backup()),
       has_losses_(!storage->accepted_losses().empty()),
       may_lack_((unclean_restart_ && !always_) || is_backup_ || has_losses_),
-      previous_run_(PreviousRunOf(*storage, options)),
+      kept_shift_(KeptShiftOf(*storage, options)),
+      previous_run_(PreviousRunOf(*storage, options, kept_shift_)),
       storage_(std::move(storage)),
       backups_(std::move(backups)) {}
 

@@ -42,7 +42,10 @@ class StateOnDisk {
   StateOnDisk& operator=(const StateOnDisk&) = delete;
 
   [[nodiscard]] const HashSecret& secret() const noexcept { return secret_; }
-  // The time that the server's clock must not precede, so that full buckets stay full.
+  // The shift of the clock of decisions over the host's, of a server that was promoted once and
+  // stopped cleanly as a primary; else 0.
+  [[nodiscard]] Nanos kept_shift() const noexcept { return kept_shift_; }
+  // The time that the host's clock must not precede, so that full buckets stay full.
   [[nodiscard]] SystemClock::PreviousRun previous_run() const noexcept { return previous_run_; }
 
   // Says that the server's clock began at previous_run(), because the wall clock is behind that.
@@ -111,6 +114,7 @@ class StateOnDisk {
   const bool is_backup_;
   const bool has_losses_;
   const bool may_lack_;
+  const Nanos kept_shift_;
   const SystemClock::PreviousRun previous_run_;
   bool keeps_clock_past_ = false;
 

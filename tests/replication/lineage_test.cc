@@ -165,12 +165,19 @@ TEST(LineageTest, ARecordHasTheseBytes) {
   history.lacks = true;
   EXPECT_EQ(LineageValue(history), old + "\x01"s);
   EXPECT_EQ(ReadLineageValue(old + "\x01"s), history);
-  EXPECT_FALSE(ReadLineageValue(old + "\x04"s)) << "a flag of the future";
+  EXPECT_FALSE(ReadLineageValue(old + "\x08"s)) << "a flag of the future";
   history.yielded_in = 7;
   const std::string yielded = old + "\x03\x00\x00\x00\x00\x00\x00\x00\x07"s;
   EXPECT_EQ(LineageValue(history), yielded);
   EXPECT_EQ(ReadLineageValue(yielded), history);
   EXPECT_FALSE(ReadLineageValue(yielded.substr(0, yielded.size() - 1)));
+  history.clock_shift = -Nanos{2};
+  const std::string shifted =
+      old + "\x07\x00\x00\x00\x00\x00\x00\x00\x07\xff\xff\xff\xff\xff\xff\xff\xfe"s;
+  EXPECT_EQ(LineageValue(history), shifted);
+  EXPECT_EQ(ReadLineageValue(shifted), history);
+  EXPECT_FALSE(ReadLineageValue(shifted.substr(0, shifted.size() - 1)));
+  EXPECT_FALSE(ReadLineageValue(old + "\x04\x00\x00\x00\x00\x00\x00\x00\x00"s)) << "no shift";
 }
 
 TEST(LineageTest, KnowsIds) {

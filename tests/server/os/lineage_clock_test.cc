@@ -136,6 +136,21 @@ class InterruptedClock final : public FakeClock {
   mutable std::function<void()> interrupts_;
 };
 
+TEST(LineageClockTest, AnEarlierRunsShiftIsContinuedAndFixed) {
+  for (const Nanos shift : {-Nanos{hours{2}}, Nanos{hours{2}}}) {
+    FakeClock own;
+    LineageClock clock(own);
+    clock.Continue(shift);
+    EXPECT_EQ(clock.shift(), shift);
+    EXPECT_EQ(clock.Now(), kStart + shift);
+    EXPECT_EQ(clock.Fix(kStart + hours{3}), Nanos{0}) << "it does not follow";
+    own.Advance(hours{1});
+    EXPECT_EQ(clock.Now(), kStart + shift + hours{1});
+    clock.Rebase(Nanos{hours{5}});
+    EXPECT_EQ(clock.Now(), kStart + hours{6}) << "it may follow another primary";
+  }
+}
+
 TEST(LineageClockTest, AReaderDuringThePromotionTellsNoTimeThatIsTakenBack) {
   InterruptedClock own;
   LineageClock clock(own);

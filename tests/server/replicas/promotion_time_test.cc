@@ -23,7 +23,10 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::Ge;
+using testing::Lt;
 
 // 2026-11-28 20:00:00 UTC.
 constexpr Nanos kEvening = seconds{1'795'896'000};
@@ -95,6 +98,13 @@ class KeptServer {
   LoopbackClient client_;
 };
 
+// True once the replica has all that the primary has changed.
+bool IsLevel(KeptServer& replica, KeptServer& primary) {
+  const ReplicationStatus status = replica.status();
+  return status.link && status.link->state == LinkState::kConnected &&
+         status.offset == primary.status().offset && status.offset > 0;
+}
+
 class PromotionTimeTest : public testing::Test {
  protected:
   [[nodiscard]] Options OptionsIn(std::string_view directory,
@@ -116,11 +126,7 @@ class PromotionTimeTest : public testing::Test {
     ASSERT_THAT(primary.Decide("RL.ALLOW b 1/m,ban=15m"), ElementsAre(1, 0));
     ASSERT_THAT(primary.Decide("RL.ALLOW b 1/m,ban=15m"), ElementsAre(0, 0));
     ASSERT_THAT(primary.Decide("RL.RESERVE j 1,held HOLD x TTL 60000"), ElementsAre(1, 0));
-    ASSERT_TRUE(Eventually([&] {
-      const ReplicationStatus status = replica.status();
-      return status.link && status.link->state == LinkState::kConnected &&
-             status.offset == primary.status().offset && primary.status().offset > 0;
-    }));
+    ASSERT_TRUE(Eventually([&] { return IsLevel(replica, primary); }));
   }
 
   static void ExpectEightHoursHavePassed(KeptServer& server) {
@@ -183,6 +189,47 @@ TEST_F(PromotionTimeTest, AnEmptyReplicaHasTheTimeOfItsHost) {
   }
   KeptServer restarted(OptionsIn("r"), kEvening + seconds{10});
   EXPECT_THAT(restarted.Decide("RL.ALLOW k 5/h"), ElementsAre(0, 0));
+}
+
+// The promoted server's host is hours ahead of its primary's, or behind. Each start is clean.
+TEST_F(PromotionTimeTest, APromotedServerKeepsThePrimarysTimeOverCleanRestarts) {
+  for (const Nanos ahead : {Nanos{hours{2}}, -Nanos{hours{2}}}) {
+    const std::string name = ahead > Nanos{0} ? "ahead" : "behind";
+    SCOPED_TRACE(name);
+    const auto seconds_of = [](KeptServer& server) { return server.Integers("TIME").front(); };
+    const auto seconds_at = [](Nanos time) { return seconds{time / seconds{1}}.count(); };
+    {
+      KeptServer primary(OptionsIn("p_" + name), kEvening);
+      KeptServer replica(OptionsIn(name, primary.port()), kEvening + ahead);
+      ASSERT_THAT(primary.Decide("RL.ALLOW u 5/h COST 5"), ElementsAre(1, 0));
+      ASSERT_TRUE(Eventually([&] { return IsLevel(replica, primary); }));
+      replica.BecomePrimary();
+    }
+    for (int start = 1; start <= 2; ++start) {  // ten minutes after one another
+      SCOPED_TRACE(start);
+      const Nanos passed = start * minutes{10};
+      KeptServer server(OptionsIn(name), kEvening + ahead + passed);
+      EXPECT_THAT(seconds_of(server) - seconds_at(kEvening + passed), AllOf(Ge(0), Lt(60)));
+      EXPECT_THAT(server.Decide("RL.PEEK u 5/h COST 2"), ElementsAre(0, start - 1));
+    }
+    Options reset = OptionsIn(name);
+    reset.reset_clock = true;
+    KeptServer server(reset, kEvening + ahead);
+    EXPECT_THAT(seconds_of(server) - seconds_at(kEvening + ahead), AllOf(Ge(0), Lt(60)));
+  }
+}
+
+TEST_F(PromotionTimeTest, AShiftOfMoreThanADayIsNotKept) {
+  const Nanos ahead = hours{25};
+  {
+    KeptServer primary(OptionsIn("p"), kEvening);
+    KeptServer replica(OptionsIn("r", primary.port()), kEvening + ahead);
+    ASSERT_THAT(primary.Decide("RL.ALLOW u 5/h COST 5"), ElementsAre(1, 0));
+    ASSERT_TRUE(Eventually([&] { return IsLevel(replica, primary); }));
+    replica.BecomePrimary();
+  }
+  KeptServer server(OptionsIn("r"), kEvening + ahead);
+  EXPECT_GE(server.Integers("TIME").front(), seconds{(kEvening + ahead) / seconds{1}}.count());
 }
 
 }  // namespace
