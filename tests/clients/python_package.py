@@ -3,6 +3,7 @@
 Needs pip, setuptools, wheel and venv; `./dev clients` installs Debian's.
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -18,8 +19,14 @@ PACKAGE = ROOT / "clients/python"
 PYTHON = "/usr/bin/python3"
 
 
+# Without the tree's own packages.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+
 def run(*words, **settings):
-    return subprocess.run(words, check=True, capture_output=True, text=True, **settings).stdout
+    return subprocess.run(
+        words, check=True, capture_output=True, text=True, env=ENVIRONMENT, **settings
+    ).stdout
 
 
 class PackageTest(unittest.TestCase):

@@ -53,12 +53,14 @@ class Listener:
 
     @staticmethod
     def reply(connection, reply):
-        if reply == CLOSED:
-            connection.shutdown(socket.SHUT_RDWR)
-        elif isinstance(reply, dict):
-            connection.sendall(reply["raw"].encode())
-        elif reply != SILENT:
-            connection.sendall(to_resp(reply).encode())
+        """Sends a reply, unless the client has hung up."""
+        with contextlib.suppress(OSError):
+            if reply == CLOSED:
+                connection.shutdown(socket.SHUT_RDWR)
+            elif isinstance(reply, dict):
+                connection.sendall(reply["raw"].encode())
+            elif reply != SILENT:
+                connection.sendall(to_resp(reply).encode())
 
     def drop_all(self):
         """Closes the connections that are open."""
