@@ -70,6 +70,18 @@ class PersistenceTest(ServerTest):
         self.assertEqual(self.remaining(client, "u"), 70)
         self.assertEqual(self.persistence(client)["unclean_restart"], "1")
 
+    # Method: one client has the only token, another waits for the next one, which comes in an hour.
+    def test_a_crash_keeps_the_charge_of_a_waiting_client(self):
+        options = ("--snapshot-interval", "1h", "--max-wait", "1h")
+        server = self.start_loaded(*options)
+        client, waiting = self.connect(server), self.connect(server)
+        self.assertEqual(client.call("RL.ALLOW", "u", "1/h")[0], 1)
+        waiting.send(encode("RL.WAIT", "u", "1/h", "TIMEOUT", 3_600_000))
+        self.await_equal(lambda: self.info(client)["blocked_clients"], 1)
+        self.assertEqual(client.call("SAVE"), "OK")
+        client = self.connect(self.restart(server, *options, how=signal.SIGKILL))
+        self.assertGreater(client.call("RL.PEEK", "u", "1/h")[2], 3_600_000)
+
     def test_shutdown_nosave_keeps_the_last_save(self):
         for how, remaining in (("NOSAVE", 70), ("SAVE", 40)):
             server = self.start_loaded("--snapshot-interval", "1h")
