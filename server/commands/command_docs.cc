@@ -198,7 +198,7 @@ RL.COMMIT team:7 100k/m,cost=812 HOLD req-81
 ## How replies are printed here
 
 redis-cli prints each value of a reply on a line of its own, as in
-[README](../README.md#start-in-a-minute). Here `>` begins a command, and its reply is below it, an
+[README](../README.md#start). Here `>` begins a command, and its reply is below it, an
 array on one line: `1 9 0 100 0`. An array inside of another has brackets and begins a line of its
 own. Strings have quotes, `nil` is the null reply, and an error is printed as it is sent, `ERR ...`.
 

@@ -4,6 +4,8 @@ Each piece has a server of its own, which takes times from requests if the piece
 output must be that in the comments behind `print`. The page's timeout of 50 ms is made longer,
 since machines that run tests are busy.
 
+The Python of README.md runs as well, with the address of that server.
+
 A block that begins with `$ weir-replay` is run in the root of the tree, and its output must be the
 rest of the block.
 """
@@ -17,10 +19,12 @@ import subprocess
 import unittest
 from pathlib import Path
 
+from weir_client import Limiter
 from weir_e2e import DEADLINE, ServerTest
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "recipes.md"
+README = ROOT / "README.md"
 SNIPPET = re.compile(r"^```python\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
 REPLAYED = re.compile(r"^```\n\$ weir-replay ([^\n]*)\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
 PRINTED = re.compile(r"print\(.*\)(?:  |\n *)# (.*)")
@@ -48,6 +52,16 @@ class RecipesTest(ServerTest):
                 says = " ".join(PRINTED.findall(snippet)).replace(";", " ").split()
                 self.assertNotEqual(says, [])
                 self.assertEqual(self.run_snippet(begin + snippet), says)
+
+    def test_readme_asks_as_it_says(self):
+        snippet, = SNIPPET.findall(README.read_text(encoding="utf-8"))
+        address = f"redis://127.0.0.1:{self.start().port}?deadline={int(DEADLINE)}s"
+        snippet = snippet.replace("redis://app:secret@weir.internal:7379", address)
+        names = {"Limiter": Limiter}
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(compile(snippet, str(README), "exec"), names)  # pylint: disable=exec-used
+        names["limiter"].close()
+        self.assertEqual(printed.getvalue(), "True 9 0.0\n")
 
     def test_each_replay_answers_what_the_page_shows(self):
         blocks = REPLAYED.findall(PAGE.read_text(encoding="utf-8"))
