@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "tests/tidy/source_file.h"
@@ -15,6 +17,8 @@ namespace weir::tidy {
 inline constexpr std::size_t kColumnsMax = 100;
 inline constexpr std::size_t kFileLinesMax = 500;
 inline constexpr std::size_t kFunctionLinesMax = 70;
+inline constexpr std::size_t kReadmeLinesMin = 120;
+inline constexpr std::size_t kReadmeLinesMax = 160;
 inline constexpr std::size_t kRoomFilesMax = 30;  // C++ files
 inline constexpr std::size_t kTestFolderFilesMax = 45;
 
@@ -50,6 +54,22 @@ inline constexpr std::size_t kTestFolderFilesMax = 45;
 
 // A Markdown file has one title, a line that starts with a single '#'.
 [[nodiscard]] Findings OneTitle(const SourceFile& file);
+
+// README.md says what weir is on two screens: kReadmeLinesMin to kReadmeLinesMax lines.
+[[nodiscard]] Findings ReadmeLength(const SourceFile& file);
+
+// docs/README.md has a link to every other page of docs/, and only one.
+[[nodiscard]] Findings PagesOutsideTheIndex(const std::vector<SourceFile>& tree);
+
+// Relative links of Markdown files lead to something that `exists` says is there, by its path from
+// the top of the tree; and their anchors to a title, if it is a Markdown file. Links in blocks of
+// code and between backticks are not looked at.
+[[nodiscard]] Findings BrokenLinks(const std::vector<SourceFile>& tree,
+                                   const std::function<bool(const std::string&)>& exists);
+
+// In docs/promises.md a list item that begins with a test's file, between backticks, names words of
+// that file between backticks: the tests.
+[[nodiscard]] Findings UntestedPromises(const std::vector<SourceFile>& tree);
 
 // A source that has a header of its own includes it before all others: then it proves that the
 // header includes what it needs, and nothing else has to (cmake/weir.cmake). Names begin at the top

@@ -1,6 +1,8 @@
 // Goal: the whole tree keeps the rules of tests/tidy/rules.h. Method: read it, apply each rule.
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -47,6 +49,18 @@ TEST(TidyTest, LinesAndFilesAreShort) { ExpectKept(Layout); }
 TEST(TidyTest, FunctionsAreShort) { ExpectKept(LongFunctions); }
 
 TEST(TidyTest, PagesHaveOneTitle) { ExpectKept(OneTitle); }
+
+TEST(TidyTest, ReadmeIsShort) { ExpectKept(ReadmeLength); }
+
+TEST(TidyTest, EveryPageIsInTheIndex) { ExpectNone(PagesOutsideTheIndex(Tree())); }
+
+TEST(TidyTest, LinksResolve) {
+  const std::filesystem::path root = WEIR_SOURCE_DIR;
+  ExpectNone(BrokenLinks(
+      Tree(), [&root](const std::string& path) { return std::filesystem::exists(root / path); }));
+}
+
+TEST(TidyTest, PromisesHaveTests) { ExpectNone(UntestedPromises(Tree())); }
 
 TEST(TidyTest, SourcesIncludeTheirOwnHeaderFirst) { ExpectNone(OwnHeaderFirst(Tree())); }
 
