@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include <spdlog/spdlog.h>
 
+#include "core/base/status.h"
 #include "server/os/log.h"
 
 namespace weir {
