@@ -109,6 +109,12 @@ std::vector<Overrides::Entry> Overrides::Some(const std::optional<std::string>& 
   return some;
 }
 
+std::optional<Overrides::Entry> Overrides::Next(const std::optional<std::string>& after) const {
+  MutexLock lock(mutex_);
+  const auto next = after ? limits_.upper_bound(*after) : limits_.begin();
+  return next == limits_.end() ? std::nullopt : std::optional<Entry>(*next);
+}
+
 std::vector<Overrides::Entry> Overrides::All() const {
   std::vector<Entry> all;
   all.reserve(size());

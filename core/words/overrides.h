@@ -59,6 +59,8 @@ class Overrides {
   // waits for long.
   static constexpr std::size_t kCopiedAtOnce = 1024;
   [[nodiscard]] std::vector<Entry> Some(const std::optional<std::string>& after) const;
+  // Returns the first override behind the key `after` (nothing: the first of all), or nothing.
+  [[nodiscard]] std::optional<Entry> Next(const std::optional<std::string>& after) const;
   // Returns all overrides, as Some() copies them. It may have some of the changes that are made
   // meanwhile.
   [[nodiscard]] std::vector<Entry> All() const;

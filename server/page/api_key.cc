@@ -6,18 +6,22 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/status.h"
 #include "core/commands/reply_numbers.h"
 #include "core/limiter/hold_request.h"
 #include "core/limiter/limiter.h"
 #include "core/limiter/live_bucket.h"
+#include "core/words/overrides.h"
 #include "core/words/policies.h"
 #include "server/http/http_exchange.h"
 #include "server/http/http_route.h"
 #include "server/http/json_string.h"
+#include "server/page/list_answer.h"
 #include "server/page/page_json.h"
 #include "server/page/page_request.h"
 #include "server/session/call.h"
@@ -87,22 +91,37 @@ void AppendHolds(Services& services, std::string_view key, Instant now, std::str
   out += ']';
 }
 
-// The policies in which the key has other limits.
-void AppendOverrides(const Policies& policies, std::string_view key, std::string& out) {
-  out += "\"overrides\":[";
-  bool is_first = true;
+using OverrideOfKey = std::pair<std::shared_ptr<const Policy>, std::shared_ptr<const PolicyLimits>>;
+
+// The policies in which the key has other limits, with these.
+std::vector<OverrideOfKey> OverridesOf(const Policies& policies, std::string_view key) {
+  std::vector<OverrideOfKey> overrides;
   for (const std::shared_ptr<const Policy>& policy : policies.All()) {
     if (policy->overrides->empty()) continue;
-    const std::shared_ptr<const PolicyLimits> limits = policy->overrides->Find(key);
-    if (!limits) continue;
-    out += is_first ? "{\"policy\":" : ",{\"policy\":";
-    is_first = false;
+    if (auto limits = policy->overrides->Find(key)) overrides.emplace_back(policy, limits);
+  }
+  return overrides;
+}
+
+// Ends the answer with the overrides.
+void AnswerWithOverrides(HttpExchange& exchange, std::string json,
+                         std::vector<OverrideOfKey> overrides) {
+  auto list = std::make_unique<ListAnswer>();
+  list->json = std::move(json);
+  list->json += "\"overrides\":[";
+  list->all = overrides.size();
+  list->most = overrides.size();
+  list->append_next = [overrides = std::move(overrides), next = std::size_t{0}](
+                          std::string_view open, std::string& out) mutable {
+    const auto& [policy, limits] = overrides[next++];
+    absl::StrAppend(&out, AbslView(open), "\"policy\":");
     AppendJsonString(policy->name, out);
     out += ',';
     AppendLimits(*limits, out);
     out += '}';
-  }
-  out += ']';
+    return true;
+  };
+  WriteList(std::move(list), exchange);
 }
 
 }  // namespace
@@ -124,10 +143,8 @@ void ApiKey(HttpExchange& exchange) {
   out += ',';
   AppendHolds(services, *key, now, out);
   out += ',';
-  AppendOverrides(services.policies, *key, out);
-  out += '}';
   exchange.session().Charge((Limiter::SlotsVisited() - slots_before) / kSlotsPerUnit);
-  exchange.Answer(200, kJson, out);
+  AnswerWithOverrides(exchange, std::move(out), OverridesOf(services.policies, *key));
 }
 
 void ApiKeyReset(HttpExchange& exchange) {

@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status.h"
+#include "core/words/overrides.h"
 #include "core/words/policies.h"
 #include "protocol/http_target.h"
 #include "server/http/http_exchange.h"
@@ -24,6 +25,7 @@
 #include "server/http/json_string.h"
 #include "server/json/json_body.h"
 #include "server/page/limits_body.h"
+#include "server/page/list_answer.h"
 #include "server/page/page_json.h"
 #include "server/page/page_request.h"
 
@@ -34,7 +36,6 @@ constexpr std::string_view kDirectory = "/api/policies";
 constexpr std::string_view kOverridesName = "/overrides";
 constexpr std::string_view kListMethods = "GET, HEAD";
 constexpr std::size_t kOverridesShown = 1000;
-constexpr std::size_t kJsonBytesPerUnit = 256;  // written in about a microsecond
 
 // The part of the path behind /api/policies.
 struct Place {
@@ -72,28 +73,29 @@ void AppendPolicy(const Policy& policy, std::string_view file, std::string& out)
   }
 }
 
-void AnswerWith(HttpExchange& exchange, const std::string& json) {
-  exchange.session().Charge(json.size() / kJsonBytesPerUnit);
-  exchange.Answer(200, kJson, json);
-}
-
 void ListPolicies(HttpExchange& exchange) {
   constexpr std::array<std::string_view, 2> kList = {"RL.POLICY", "LIST"};
   constexpr std::array<std::string_view, 3> kGet = {"RL.POLICY", "GET", ""};
   if (!exchange.MayRun(kList) || !exchange.MayRun(kGet)) return;
   if (!exchange.CanLook()) return;
-  const std::vector<std::shared_ptr<const Policy>> policies = exchange.services().policies.All();
-  std::string out = "{\"policies\":[";
-  std::size_t shown = 0;
-  for (; shown < policies.size() && out.size() < kJsonResultsBytesMax; ++shown) {
-    out += shown == 0 ? "{" : ",{";
-    AppendPolicy(*policies[shown], exchange.services().options.policies, out);
-    absl::StrAppend(&out, ",\"overrides\":", policies[shown]->overrides->size(), "}");
-  }
-  absl::StrAppend(&out, "],\"more\":", policies.size() - shown, "}");
-  AnswerWith(exchange, out);
+  std::vector<std::shared_ptr<const Policy>> policies = exchange.services().policies.All();
+  auto list = std::make_unique<ListAnswer>();
+  list->json = "{\"policies\":[";
+  list->all = policies.size();
+  list->most = policies.size();
+  list->append_next = [policies = std::move(policies), next = std::size_t{0},
+                       &file = exchange.services().options.policies](std::string_view open,
+                                                                     std::string& out) mutable {
+    const Policy& policy = *policies[next++];
+    out += open;
+    AppendPolicy(policy, file, out);
+    absl::StrAppend(&out, ",\"overrides\":", policy.overrides->size(), "}");
+    return true;
+  };
+  WriteList(std::move(list), exchange);
 }
 
+// Changes between two turns of the answer may be missing in it.
 void ShowPolicy(HttpExchange& exchange, std::string_view name) {
   const std::array<std::string_view, 3> get = {"RL.POLICY", "GET", name};
   const std::array<std::string_view, 3> overrides = {"RL.POLICY", "OVERRIDES", name};
@@ -101,22 +103,25 @@ void ShowPolicy(HttpExchange& exchange, std::string_view name) {
   if (!exchange.CanLook()) return;
   const std::shared_ptr<const Policy> policy = exchange.services().policies.Find(name);
   if (!policy) return exchange.Fail(404, absl::StrCat("ERR ", UnknownPolicy(name).message()));
-  std::string out = "{";
-  AppendPolicy(*policy, exchange.services().options.policies, out);
-  out += ",\"overrides\":[";
-  std::size_t shown = 0;
-  policy->overrides->ForEach([&](const std::string& key, const PolicyLimits& limits) {
-    if (shown == kOverridesShown || out.size() >= kJsonResultsBytesMax) return false;
-    out += shown++ == 0 ? "{" : ",{";
-    AppendKey(key, out);
+  auto list = std::make_unique<ListAnswer>();
+  list->json = "{";
+  AppendPolicy(*policy, exchange.services().options.policies, list->json);
+  list->json += ",\"overrides\":[";
+  list->all = policy->overrides->size();
+  list->most = kOverridesShown;
+  list->append_next = [policy, last = std::optional<std::string>()](std::string_view open,
+                                                                    std::string& out) mutable {
+    std::optional<Overrides::Entry> next = policy->overrides->Next(last);
+    if (!next) return false;
+    out += open;
+    AppendKey(next->first, out);
     out += ',';
-    AppendLimits(limits, out);
+    AppendLimits(*next->second, out);
     out += '}';
+    last = std::move(next->first);
     return true;
-  });
-  const std::size_t all = policy->overrides->size();
-  absl::StrAppend(&out, "],\"more\":", all > shown ? all - shown : 0, "}");
-  AnswerWith(exchange, out);
+  };
+  WriteList(std::move(list), exchange);
 }
 
 // Runs RL.POLICY with these words and, after them, those of the limits in the body.

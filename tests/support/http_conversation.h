@@ -70,6 +70,7 @@ class HttpConversation {
   [[nodiscard]] ClientRecord& record() { return *record_; }
   [[nodiscard]] const ClientSession::Turn& turn() const { return driver_.turn(); }
   [[nodiscard]] bool closed() const { return driver_.closed(); }
+  [[nodiscard]] int turns() const { return driver_.turns(); }
   [[nodiscard]] Nanos longest_turn() const { return driver_.longest_turn(); }
   [[nodiscard]] std::size_t unread_bytes() const { return driver_.unread_bytes(); }
 

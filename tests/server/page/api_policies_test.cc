@@ -1,9 +1,11 @@
 // Goal: /api/policies shows and changes policies and overrides as RL.POLICY does; and no request
 // that may have come from another site, or without a log-in, changes anything.
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,6 +27,13 @@ constexpr std::string_view kUsers =
     "user eye on >pw ~* +@read\n"
     "user some on >pw ~app:* +@all\n";
 constexpr std::string_view kTwoASecond = R"({"limits":["2/s"]})";
+
+// As many limits as a policy may have, and long names: 5,300 bytes of JSON.
+std::string LongLimits() {
+  std::string limits;
+  for (int i = 0; i < 64; ++i) limits += " 1000/d,name=" + std::string(60, 'n') + std::to_string(i);
+  return limits;
+}
 
 std::string Ops() { return Basic("ops", "pw"); }
 
@@ -90,6 +99,42 @@ TEST(ApiPoliciesTest, AThousandOverridesAreShown) {
   const json shown = JsonOf(client.Get("/api/policies/free"));
   EXPECT_EQ(shown["overrides"].size(), 1000U);
   EXPECT_EQ(shown["more"], 3);
+}
+
+// A turn writes about 128 KiB, so that other clients need not wait for the whole.
+TEST(ApiPoliciesTest, ALongAnswerIsWrittenInSeveralTurns) {
+  constexpr std::size_t kMembers = 100;
+  const std::string limits = LongLimits();
+  PageClient client;
+  for (std::size_t i = 0; i < kMembers; ++i) {
+    (void)client.Run("RL.POLICY SET p" + std::to_string(i) + limits);
+    (void)client.Run("RL.POLICY OVERRIDE p0 k" + std::to_string(i) + limits);
+    (void)client.Run("RL.POLICY OVERRIDE p" + std::to_string(i) + " k" + limits);
+  }
+  for (const auto& [target, list] :
+       {std::pair("/api/policies", "policies"), std::pair("/api/policies/p0", "overrides"),
+        std::pair("/api/key?k=k", "overrides")}) {
+    const int before = client.http().turns();
+    const std::string response = client.Get(target);
+    const json shown = JsonOf(response);
+    EXPECT_GE(shown[list].size(), kMembers) << target;
+    EXPECT_EQ(shown[list].back()["limits"].size(), 64U) << target;
+    EXPECT_EQ(shown["more"], 0) << target;
+    EXPECT_GE(client.http().turns() - before, static_cast<int>(response.size() / 150'000))
+        << target;
+  }
+}
+
+TEST(ApiPoliciesTest, WhatIsTooLongIsCounted) {
+  const std::string limits = LongLimits();
+  PageClient client;
+  (void)client.Run("RL.POLICY SET p 1/s");
+  for (int i = 0; i < 900; ++i) {
+    (void)client.Run("RL.POLICY OVERRIDE p k" + std::to_string(i) + limits);
+  }
+  const json shown = JsonOf(client.Get("/api/policies/p"));
+  EXPECT_GT(shown["more"], 0);
+  EXPECT_EQ(shown["overrides"].size() + shown["more"].get<std::size_t>(), 900U);
 }
 
 TEST(ApiPoliciesTest, ChangesAreThoseOfTheCommands) {

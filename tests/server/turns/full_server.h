@@ -17,6 +17,7 @@
 #include "core/base/check.h"
 #include "core/base/status.h"
 #include "core/limiter/limiter_options.h"
+#include "core/words/policy.h"
 #include "server/config/options.h"
 #include "server/http/check_routes.h"
 #include "tests/support/conversation.h"
@@ -30,9 +31,11 @@ inline constexpr int kBuckets = 100'000;
 inline constexpr int kHolds = 60'000;  // of one key
 inline constexpr int kClients = 10'000;
 inline constexpr int kUsers = 3'000;
-inline constexpr int kPolicies = 5'000;
+inline constexpr int kPolicies = 4'000;
 inline constexpr int kFilePolicies = 4'000;
+inline constexpr int kLongPolicies = 1'500;  // of as many limits as a policy may have
 inline constexpr int kOverrides = 10'000;
+inline constexpr int kLongOverrides = 1'000;  // of one policy, and as many limits
 inline constexpr int kCountedLimits = 4'096;
 
 inline std::string RequestOf(const std::vector<std::string>& words) { return RespRequest(words); }
@@ -45,6 +48,15 @@ inline std::string RequestOf(std::string_view line) {
 inline std::vector<std::string> Limits(std::size_t count) {
   std::vector<std::string> limits;
   for (std::size_t i = 0; i < count; ++i) limits.push_back(absl::StrCat(1000 + i, "/d"));
+  return limits;
+}
+
+// As many limits as a policy may have, with names.
+inline std::string LongLimits() {
+  std::string limits;
+  for (std::size_t i = 0; i < kPolicyLimitsMax; ++i) {
+    absl::StrAppend(&limits, i ? " " : "", 1000 + i, "/d,name=", std::string(30, 'n'), 100 + i);
+  }
   return limits;
 }
 
@@ -164,6 +176,14 @@ class Full {
     }
     for (int i = 0; i < kOverrides; ++i) {
       client.Run(absl::StrCat("RL.POLICY OVERRIDE p0 u", i, " 5/h"));
+    }
+    const std::string limits = LongLimits();
+    for (int i = 0; i < kLongPolicies; ++i) {
+      client.Run(absl::StrCat("RL.POLICY SET long", i, " ", limits));
+      client.Run(absl::StrCat("RL.POLICY OVERRIDE long", i, " often ", limits));
+    }
+    for (int i = 1; i < kLongOverrides; ++i) {
+      client.Run(absl::StrCat("RL.POLICY OVERRIDE long0 u", i, " ", limits));
     }
   }
   void AddBuckets() {

@@ -111,6 +111,7 @@ std::vector<Row> LimitRows() {
       {"RL.POLICY|LIST", Repeated(4, RequestOf("RL.POLICY LIST"))},
       {"RL.POLICY|OVERRIDE", Repeated(64, of_64("RL.POLICY OVERRIDE p0 u1"))},
       {"RL.POLICY|OVERRIDES", Repeated(4, RequestOf("RL.POLICY OVERRIDES p0"))},
+      {"RL.POLICY|OVERRIDES", Repeated(4, RequestOf("RL.POLICY OVERRIDES long0"))},
   };
 }
 
@@ -292,10 +293,12 @@ std::vector<PathRow> PathRows() {
       {Face::kAdmin, "/metrics"},
       {Face::kAdmin, "/api/key?k=wide"},
       {Face::kAdmin, "/api/key?k=held"},
+      {Face::kAdmin, "/api/key?k=often"},
       {Face::kAdmin, "/api/limits"},
       {Face::kAdmin, "/api/peek", words.dump()},
       {Face::kAdmin, "/api/policies/"},
       {Face::kAdmin, "/api/policies/p0"},
+      {Face::kAdmin, "/api/policies/long0"},
       {Face::kAdmin, "/api/simulate", Simulation()},
       {Face::kAdmin, "/api/top"},
       // The page may change nothing where clients need no password. It resets as RL.RESET does.
