@@ -88,6 +88,12 @@ std::optional<std::string_view> HttpHead::Field(std::string_view name) const noe
   return found->value;
 }
 
+bool HttpHead::AllAre(std::string_view name, std::string_view value) const noexcept {
+  return std::ranges::all_of(fields, [&](const HttpField& field) {
+    return !IsSameWord(field.name, name) || field.value == value;
+  });
+}
+
 std::optional<HttpError> CheckVersion(std::string_view line) noexcept {
   const std::size_t blank = line.rfind(' ');
   const std::string_view version = blank == std::string_view::npos ? "" : line.substr(blank + 1);

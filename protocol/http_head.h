@@ -37,6 +37,8 @@ struct HttpHead {
 
   // The value of the first field of this name, in any case; nothing if there is none.
   [[nodiscard]] std::optional<std::string_view> Field(std::string_view name) const noexcept;
+  // True if each field of this name has this value; so, too, if there is none.
+  [[nodiscard]] bool AllAre(std::string_view name, std::string_view value) const noexcept;
 };
 
 struct HttpError {

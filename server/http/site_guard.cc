@@ -60,7 +60,7 @@ std::optional<SiteRefusal> RefusalOfSite(const HttpHead& head, const Options& op
   if (!IsHttpHost(head.host, options)) {
     return SiteRefusal{421, "ERR this is not the host's name: see the option http-hosts"};
   }
-  if (head.Field("Origin") || head.Field("Sec-Fetch-Site").value_or("none") != "none") {
+  if (head.Field("Origin") || !head.AllAre("Sec-Fetch-Site", "none")) {
     return SiteRefusal{403, "ERR a page in a browser needs a login to ask: see docs/http.md"};
   }
   return std::nullopt;

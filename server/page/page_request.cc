@@ -49,7 +49,7 @@ bool MayChange(HttpExchange& exchange) {
     exchange.Fail(403, "NOPERM a change needs the field X-Weir: 1");
     return false;
   }
-  if (head.Field("Sec-Fetch-Site").value_or("same-origin") != "same-origin") {
+  if (!head.AllAre("Sec-Fetch-Site", "same-origin")) {
     exchange.Fail(403, "NOPERM a change must come from the page itself");
     return false;
   }

@@ -204,6 +204,10 @@ TEST_F(BrowserTest, WithoutAProvedLoginAPageIsRefused) {
              {"localhost", "Sec-Fetch-Site: same-site\r\n", 403},
              {"localhost", "Sec-Fetch-Site: same-origin\r\n", 403},
              {"localhost", "Sec-Fetch-Site:\r\n", 403},
+             // A field that stands there twice: each counts.
+             {"localhost", "Sec-Fetch-Site: none\r\nSec-Fetch-Site: none\r\n", 200},
+             {"localhost", "Sec-Fetch-Site: none\r\nsec-fetch-site: cross-site\r\n", 403},
+             {"localhost", "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Site: none\r\n", 403},
              {"127.0.0.1", "Origin: http://evil.example\r\n", 403},
              {"127.0.0.1", "Origin: http://127.0.0.1\r\n", 403},
              {"127.0.0.1", "Origin: null\r\n", 403},

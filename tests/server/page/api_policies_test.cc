@@ -231,6 +231,9 @@ TEST(PageGuardTest, AChangeFromAnotherSiteIsRefused) {
     ExpectRefused(kUsers, Ops() + "X-Weir: 1\r\nSec-Fetch-Site: " + std::string(site) + "\r\n",
                   "from the page itself");
   }
+  ExpectRefused(kUsers,
+                Ops() + "X-Weir: 1\r\nSec-Fetch-Site: same-origin\r\nSec-Fetch-Site: none\r\n",
+                "from the page itself");
 }
 
 TEST(PageGuardTest, WithoutUsersThePageIsReadOnly) {
