@@ -63,11 +63,13 @@ std::optional<AddressList> Parse(const OptionSpec&, std::string_view text, Addre
   return addresses;
 }
 
+// A blank beside a comma is no part of a name, and one in a name is an error: the name may be meant
+// as two, or as none.
 std::optional<HostList> Parse(const OptionSpec&, std::string_view text, HostList Options::*) {
   HostList hosts;
-  for (const absl::string_view word :
-       absl::StrSplit(AbslView(text), absl::ByAnyChar(", "), absl::SkipEmpty())) {
-    std::optional<std::string> host = ParseHost(StdView(word));
+  if (text.empty()) return hosts;
+  for (const absl::string_view word : absl::StrSplit(AbslView(text), ',')) {
+    std::optional<std::string> host = ParseHost(StdView(absl::StripAsciiWhitespace(word)));
     if (!host || hosts.names.size() == kHostNamesMax || IsBrokenAddress(*host)) return std::nullopt;
     if (std::ranges::find(hosts.names, *host) != hosts.names.end()) return std::nullopt;
     hosts.names.push_back(*std::move(host));

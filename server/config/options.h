@@ -207,7 +207,7 @@ struct OptionSpec {
 // "option 'port': invalid value '70000': must be an integer from 0 to 65535".
 //
 //     address list   127.0.0.1,::1      IP addresses, separated by commas or spaces
-//     host list      name,127.0.0.1     host names or IP addresses, likewise; it may be empty
+//     host list      name,127.0.0.1     host names or IP addresses, with commas; it may be empty
 //     host           name               a host name or an IP address; it may be empty
 //     server         "name 7379"        a host and a port from 1 on; it may be empty
 //     percentages    80,95,100          1 to 100, separated by commas or spaces; it may be empty
