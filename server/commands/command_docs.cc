@@ -188,9 +188,10 @@ RL.COMMIT team:7 100k/m,cost=812 HOLD req-81
   where a hold counts as often as it has limits. All holds together, with the settled ones that are
   remembered, have 256 bytes for each of `--max-holds`, which is enough for three limits, and a
   quarter of `--max-memory`; a hold of 64 limits takes 2,700 bytes. A named user may have a tenth of
-  both, the number and the memory. Above that the error is `OOM too many holds`, and nothing is
-  charged. Settled ones give way first: of a key those with 65,536 limits are remembered, and what
-  remembers them has three quarters of the memory.
+  both, the number and the memory. A hold that was loaded from the disk or came from a primary
+  counts for no user's tenth, only for the whole. Above that the error is `OOM too many holds`, and
+  nothing is charged. Settled ones give way first: of a key those with 65,536 limits are remembered,
+  and what remembers them has three quarters of the memory.
 - If holds of several keys with more than 65,536 limits together have expired at the same moment, a
   request about all of these keys is refused with `too many holds of these keys have expired at
   once: try again`; the next one finds fewer.
