@@ -28,7 +28,8 @@ bool Call::MayLookAt(std::span<const std::string_view> names, KeyWork work) {
     slots += services().limiter.CountVisits(name, view, work);
   }
   if (slots <= kSlotsPerCommand) return true;
-  Fail(absl::StrCat("too many keys at once: ", slots,
+  // A transaction may have visited most of them before, or ask for one key that has so many.
+  Fail(absl::StrCat(queued ? "too much in one transaction: " : "too many keys at once: ", slots,
                     " buckets and limits of holds would be visited, at most ", kSlotsPerCommand,
                     " may be"));
   return false;

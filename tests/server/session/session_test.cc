@@ -101,6 +101,8 @@ TEST(SessionTest, ATurnVisitsFewerThan100000Slots) {
     EXPECT_LT(most_of_a_turn(line + "TTL " + key + "\r\n"), 100'000U);
     EXPECT_THAT(client.Run(command + many), testing::StartsWith("-ERR too many keys at once: "));
   }
+  EXPECT_THAT(client.Send("MULTI\r\n" + Repeated("TTL " + key + "\r\n", 20) + "EXEC\r\n"),
+              testing::HasSubstr("-ERR too much in one transaction: "));
   EXPECT_EQ(client.Run("DEL " + key), ":1\r\n") << "an operator gets rid of one";
 }
 
