@@ -30,6 +30,8 @@ PATTERNS, PATTERNS_OF_ONE, PATTERN_BYTES, CHANNEL_BYTES = 256, 64, 64, 512
 BATCH, LIMITS = 1_000, 64
 USERS = 6_000
 COUNTED_LIMITS = 4_097
+POLICIES = 1_500
+POLICY_BUCKETS, POLICY_OVERRIDES = 200_000, 10_000  # of one policy
 ARRIVALS = 125
 PIPELINE = 500
 
@@ -124,6 +126,21 @@ def subscribe_to_the_worst(bench):
             client.ask("PSUBSCRIBE", "*" + "a" * (PATTERN_BYTES - 5) + str(1000 * (user + 1) + i))
 
 
+def subscribe_to_denials(bench):
+    """As many different patterns, each of which matches the channel of denials."""
+    for user in range(PATTERNS // PATTERNS_OF_ONE):
+        client = bench.others.enter_context(Client(bench.server.port))
+        client.ask("AUTH", f"app{user}", f"secret{user}")
+        for i in range(PATTERNS_OF_ONE):
+            client.ask("PSUBSCRIBE", f"*{'*'.join('weir:denie')}[d{1000 * (user + 1) + i}]")
+
+
+def deny_first(bench):
+    """Denies a key that has not been denied."""
+    key = f"key{time.monotonic_ns()}"
+    bench.client.ask_all([("RL.ALLOW", key, "1/d")] * 2)
+
+
 def publish(bench):
     with Client(bench.server.port) as client:
         client.ask("PUBLISH", "a" * CHANNEL_BYTES, "x")
@@ -143,6 +160,36 @@ def fill_with_holds(bench):
 
 def count_limits(bench):
     pipelined(bench.client, (("RL.ALLOW", f"k{i}", f"{i + 1}/d") for i in range(COUNTED_LIMITS)))
+
+
+def add_long_policies(bench):
+    """Policies of as many limits as there may be, with names."""
+    limits = [f"{i + 1}/d,name={'n' * 30}{i:03}" for i in range(LIMITS)]
+    pipelined(bench.client, (("RL.POLICY", "SET", f"p{i}", *limits) for i in range(POLICIES)))
+
+
+def fill_policy(bench, name="p"):
+    """A policy with many buckets and overrides."""
+    client = bench.client
+    client.ask("RL.POLICY", "SET", name, "9/h")
+    pipelined(client, (("RL.ALLOW", f"k{i}", f"@{name}") for i in range(POLICY_BUCKETS)))
+    overrides = (("RL.POLICY", "OVERRIDE", name, f"u{i}", "5/h") for i in range(POLICY_OVERRIDES))
+    pipelined(client, overrides)
+
+
+def fill_policies(bench):
+    """One for each try of RL.POLICY DEL."""
+    for i in range(TRIES):
+        fill_policy(bench, f"p{i}")
+
+
+def delete_policy(bench):
+    name = bench.client.ask("RL.POLICY", "LIST")[0]
+    bench.client.ask("RL.POLICY", "DEL", name)
+
+
+def back_up(bench):
+    bench.client.ask("RL.BACKUP", f"b{time.monotonic_ns()}")
 
 
 def simulate(bench):
@@ -166,6 +213,7 @@ ROWS = [
     Row(f"a save of {HOLDS:,} changed holds of a key, and looks at it", hold("held", HOLDS), save,
         options=("--data-dir", "{directory}/data", "--snapshot-interval", "1h")),
     Row(f"PUBLISH with {PATTERNS} patterns", subscribe_to_the_worst, publish),
+    Row(f"the first denial of a key with {PATTERNS} patterns", subscribe_to_denials, deny_first),
     Row(f"/v1/batch of {BATCH:,} x {LIMITS}", nothing, batch),
     Row("RL.INSPECT HOLDS", hold("held", HOLDS),
         lambda bench: bench.client.ask("RL.INSPECT", "held", "HOLDS")),
@@ -178,6 +226,13 @@ ROWS = [
         lambda bench: bench.client.ask("RL.STATS"), True),
     Row(f"/metrics of {COUNTED_LIMITS:,} limits", count_limits,
         lambda bench: get(bench.admin_port, "/metrics"), True),
+    Row(f"/api/policies of {POLICIES:,} x {LIMITS}", add_long_policies,
+        lambda bench: get(bench.admin_port, "/api/policies"), True),
+    Row(f"RL.POLICY DEL of {POLICY_BUCKETS:,} buckets", fill_policies, delete_policy, True),
+    Row(f"RL.POLICY SET TRIM of {POLICY_BUCKETS:,} buckets", fill_policy,
+        lambda bench: bench.client.ask("RL.POLICY", "SET", "p", "9/h", "TRIM"), True),
+    Row(f"RL.BACKUP of {POLICY_BUCKETS:,} buckets", fill_policy, back_up, True,
+        options=("--data-dir", "{directory}/data", "--backup-dir", "{directory}/backups")),
 ]  # fmt: skip
 
 
