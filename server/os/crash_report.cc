@@ -36,13 +36,46 @@ constexpr bool kHasSanitizer = true;  // It has handlers and stacks of its own.
 constexpr bool kHasSanitizer = false;
 #endif
 
-struct SignalName {
+// The signals that end a process which does not handle them. SIGHUP, SIGINT and SIGTERM are read
+// (signals.h), and SIGPIPE and SIGXFSZ are ignored.
+struct FatalSignal {
   int number;
   std::string_view name;
+  enum class Cause : std::uint8_t {
+    kFault,    // of an instruction, which faults again if the process goes on
+    kProgram,  // an instruction or a call, which is over
+    kSender,   // another process, or the kernel
+  } cause;
 };
-constexpr std::array kFatal = {SignalName{SIGSEGV, "SIGSEGV"}, SignalName{SIGBUS, "SIGBUS"},
-                               SignalName{SIGFPE, "SIGFPE"}, SignalName{SIGILL, "SIGILL"},
-                               SignalName{SIGABRT, "SIGABRT"}};
+using Cause = FatalSignal::Cause;
+constexpr auto kFatal = std::to_array<FatalSignal>({
+    {SIGSEGV, "SIGSEGV", Cause::kFault},
+    {SIGBUS, "SIGBUS", Cause::kFault},
+    {SIGFPE, "SIGFPE", Cause::kFault},
+    {SIGILL, "SIGILL", Cause::kFault},
+    {SIGABRT, "SIGABRT", Cause::kProgram},
+    {SIGTRAP, "SIGTRAP", Cause::kProgram},
+    {SIGSYS, "SIGSYS", Cause::kProgram},
+    {SIGALRM, "SIGALRM", Cause::kSender},
+    {SIGINT, "SIGINT", Cause::kSender},  // once it is no longer read: ReportDeathBy
+    {SIGIO, "SIGIO", Cause::kSender},
+    {SIGPROF, "SIGPROF", Cause::kSender},
+    {SIGPWR, "SIGPWR", Cause::kSender},
+    {SIGQUIT, "SIGQUIT", Cause::kSender},
+    {SIGSTKFLT, "SIGSTKFLT", Cause::kSender},
+    {SIGUSR1, "SIGUSR1", Cause::kSender},
+    {SIGUSR2, "SIGUSR2", Cause::kSender},
+    {SIGVTALRM, "SIGVTALRM", Cause::kSender},
+    {SIGXCPU, "SIGXCPU", Cause::kSender},
+});
+
+// The signal's row; one of real time, which has none, has a row without a name.
+FatalSignal RowOf(int signal) {
+  for (const FatalSignal& row : kFatal) {
+    if (row.number == signal) return row;
+  }
+  return {signal, {}, Cause::kSender};
+}
 
 // SIGALRM ends a report that hangs, as when the fault was in the loader, or when standard error is
 // a full pipe.
@@ -98,17 +131,32 @@ void AddThread(ReportLine& line) {
   line << "thread " << name.data() << " (" << static_cast<std::uint64_t>(gettid()) << ")";
 }
 
-void WriteReport(int signal, const siginfo_t& info) {
-  ReportLine line;
-  for (const SignalName& fatal : kFatal) {
-    if (fatal.number == signal) line << fatal.name;
-  }
+// A process outside of the container has the number 0 here.
+void AddSender(ReportLine& line, const siginfo_t& info) {
   if (info.si_code > 0) {
-    line << " at address ";
-    line.Hex(reinterpret_cast<std::uintptr_t>(info.si_addr));
+    line << " from the kernel,";
+  } else if (info.si_code != SI_USER && info.si_code != SI_QUEUE && info.si_code != SI_TKILL) {
+    line << " from a timer or an event,";
+  } else if (info.si_pid == 0) {
+    line << " from a process outside of this container,";
   } else if (info.si_pid != getpid()) {
     line << " from process " << static_cast<std::uint64_t>(info.si_pid) << ", user "
          << static_cast<std::uint64_t>(info.si_uid) << ",";
+  }
+}
+
+void WriteReport(const FatalSignal& signal, const siginfo_t& info) {
+  ReportLine line;
+  if (signal.name.empty()) {
+    line << "signal " << static_cast<std::uint64_t>(signal.number);
+  } else {
+    line << signal.name;
+  }
+  if (info.si_code > 0 && signal.cause != Cause::kSender) {
+    line << " at address ";
+    line.Hex(reinterpret_cast<std::uintptr_t>(info.si_addr));
+  } else {
+    AddSender(line, info);
   }
   line << " in ";
   AddThread(line);
@@ -118,19 +166,46 @@ void WriteReport(int signal, const siginfo_t& info) {
   backtrace_symbols_fd(calls.data(), backtrace(calls.data(), kCallsMax), STDERR_FILENO);
 }
 
+// Lets SIGALRM end the process, whichever thread gets it.
+void LetTheAlarmEndIt() {
+  std::signal(SIGALRM, SIG_DFL);
+  sigset_t alarm_alone;
+  sigemptyset(&alarm_alone);
+  sigaddset(&alarm_alone, SIGALRM);
+  pthread_sigmask(SIG_UNBLOCK, &alarm_alone, nullptr);
+}
+
 // After it returns, a fault happens again, now with the default action: the core has the registers
-// of the fault. A signal that was sent is sent again; it is blocked until the return.
+// of the fault. Any other signal is sent again; it is blocked until the return.
 void OnFatalSignal(int signal, siginfo_t* info, void* /*context*/) {
   pid_t reporting = 0;
   const pid_t self = gettid();
   if (reporting_thread.compare_exchange_strong(reporting, self)) {
+    LetTheAlarmEndIt();
     alarm(kReportSecondsMax);
-    WriteReport(signal, *info);
+    WriteReport(RowOf(signal), *info);
   } else if (reporting != self) {
     for (;;) pause();  // The first thread ends the process when it has reported.
   }
   std::signal(signal, SIG_DFL);
-  if (info->si_code <= 0) raise(signal);
+  const bool recurs = info->si_code > 0 && RowOf(signal).cause == Cause::kFault;
+  if (!recurs) raise(signal);
+}
+
+struct sigaction Reporting() {
+  struct sigaction action {};
+  action.sa_sigaction = OnFatalSignal;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  for (const FatalSignal& fatal : kFatal) sigaddset(&action.sa_mask, fatal.number);
+  return action;
+}
+
+// A signal that the process was started to ignore, as SIGQUIT of a background job of a shell, stays
+// ignored.
+void ReportUnlessIgnored(int signal) {
+  struct sigaction before {};
+  if (sigaction(signal, nullptr, &before) != 0 || before.sa_handler == SIG_IGN) return;
+  ReportDeathBy(signal);
 }
 
 // Adds the name of `type`, or its mangled name if there is no memory.
@@ -207,11 +282,23 @@ void ReportCrashes(std::string_view version) {
   std::array<void*, 1> call;
   backtrace(call.data(), 1);
   UseReportStack();
-  struct sigaction action {};
-  action.sa_sigaction = OnFatalSignal;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-  for (const SignalName& fatal : kFatal) sigaddset(&action.sa_mask, fatal.number);
-  for (const SignalName& fatal : kFatal) sigaction(fatal.number, &action, nullptr);
+  for (const FatalSignal& fatal : kFatal) {
+    if (fatal.cause == Cause::kSender) {
+      ReportUnlessIgnored(fatal.number);
+    } else {
+      ReportDeathBy(fatal.number);
+    }
+  }
+  for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) ReportUnlessIgnored(signal);
+}
+
+void ReportDeathBy(int signal) {
+  if constexpr (kHasSanitizer) {
+    std::signal(signal, SIG_DFL);
+  } else {
+    const struct sigaction action = Reporting();
+    sigaction(signal, &action, nullptr);
+  }
 }
 
 void BeginThread(const char* name) {

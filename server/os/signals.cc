@@ -12,6 +12,8 @@
 #include <asio/buffer.hpp>
 #include <pthread.h>
 
+#include "server/os/crash_report.h"
+
 namespace weir {
 namespace {
 
@@ -60,7 +62,7 @@ void SignalReader::Close() {
   }
   std::error_code ignored;
   descriptor_.close(ignored);
-  std::signal(SIGINT, SIG_DFL);
+  ReportDeathBy(SIGINT);
   sigset_t interrupt;
   sigemptyset(&interrupt);
   sigaddset(&interrupt, SIGINT);

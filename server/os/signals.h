@@ -1,5 +1,5 @@
 // The signals that the server acts on. They are read like input (signalfd(2)) and interrupt no
-// thread. Those that end a process after a fault are in crash_report.h.
+// thread. Those that end the process are in crash_report.h.
 #pragma once
 
 #include <sys/signalfd.h>

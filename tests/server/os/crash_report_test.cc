@@ -1,14 +1,18 @@
 // Goal: a death leaves its signal, thread and calls on standard error, and its status is the
-// signal. Method: a child for each way to die. Under a sanitizer, which has reports of its own,
-// only exceptions.
+// signal. Method: a child for each way to die, and for each signal that can be caught. Under a
+// sanitizer, which has reports of its own, only exceptions.
 #include "server/os/crash_report.h"
 
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
+#include <ctime>
 #include <exception>
 #include <string>
 #include <thread>
@@ -101,6 +105,87 @@ INSTANTIATE_TEST_SUITE_P(
                           },
                           SIGSEGV, "SIGSEGV at address 0x[0-9a-f]+ in"}),
     [](const auto& death) { return std::string(death.param.name); });
+
+bool EndsAProcess(int signal) {
+  for (const int other : {SIGKILL, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGCHLD, SIGCONT, SIGURG,
+                          SIGWINCH, SIGHUP, SIGINT, SIGTERM, SIGPIPE, SIGXFSZ}) {
+    if (signal == other) return false;
+  }
+  return signal < 32 || signal >= SIGRTMIN;  // the C library has those between
+}
+
+TEST(CrashReportOfSignalsTest, EachSignalThatEndsAProcessIsReported) {
+  if (kHasSanitizer) GTEST_SKIP() << "the sanitizer reports";
+  for (int signal = 1; signal <= SIGRTMAX; ++signal) {
+    if (!EndsAProcess(signal)) continue;
+    const char* const name = sigabbrev_np(signal);
+    const std::string word = signal == SIGIO ? "SIGIO"
+                             : name          ? std::string("SIG") + name
+                                             : "signal " + std::to_string(signal);
+    const auto die = [signal] {
+      ReportCrashes("1.2.3");
+      raise(signal);
+    };
+    EXPECT_EXIT(die(), KilledBySignal(signal), "^" + word + " in thread .*\n.*\\[0x") << signal;
+  }
+}
+
+TEST(CrashReportOfSignalsTest, TheSenderIsNamed) {
+  if (kHasSanitizer) GTEST_SKIP() << "the sanitizer reports";
+  const auto quit_by_a_child = [] {
+    ReportCrashes("1.2.3");
+    if (fork() == 0) {
+      kill(getppid(), SIGQUIT);
+      _exit(0);
+    }
+    for (;;) pause();
+  };
+  EXPECT_EXIT(quit_by_a_child(), KilledBySignal(SIGQUIT),
+              "^SIGQUIT from process [0-9]+, user [0-9]+, in thread ");
+  const auto run_for_too_long = [] {
+    ReportCrashes("1.2.3");
+    const itimerval soon{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_usec = 1000}};
+    setitimer(ITIMER_VIRTUAL, &soon, nullptr);
+    volatile int turns = 0;
+    for (;;) turns = turns + 1;
+  };
+  EXPECT_EXIT(run_for_too_long(), KilledBySignal(SIGVTALRM),
+              "^SIGVTALRM from the kernel, in thread ");
+}
+
+TEST(CrashReportOfSignalsTest, AnIgnoredSignalStaysIgnored) {
+  const auto ignore = [] {
+    std::signal(SIGQUIT, SIG_IGN);  // as a shell's background jobs have it
+    ReportCrashes("1.2.3");
+    raise(SIGQUIT);
+    std::_Exit(7);
+  };
+  EXPECT_EXIT(ignore(), testing::ExitedWithCode(7), "^$");
+}
+
+// A report into a full pipe.
+TEST(CrashReportOfSignalsTest, AReportThatHangsIsEnded) {
+  if (kHasSanitizer) GTEST_SKIP() << "the sanitizer reports";
+  for (const int signal : {SIGSEGV, SIGALRM}) {
+    const auto hang = [signal] {
+      ReportCrashes("1.2.3");
+      std::array<int, 2> ends{};
+      if (pipe(ends.data()) != 0 || dup2(ends[1], STDERR_FILENO) < 0) std::_Exit(1);
+      const std::string full(std::size_t{1} << 16, 'x');
+      if (write(STDERR_FILENO, full.data(), full.size()) < 0) std::_Exit(1);
+      // The alarm of the report comes after ten seconds; this one is sooner.
+      sigevent event{};
+      event.sigev_notify = SIGEV_SIGNAL;
+      event.sigev_signo = SIGALRM;
+      timer_t timer{};
+      timer_create(CLOCK_MONOTONIC, &event, &timer);
+      const itimerspec soon{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_nsec = 200'000'000}};
+      timer_settime(timer, 0, &soon, nullptr);
+      raise(signal);
+    };
+    EXPECT_EXIT(hang(), KilledBySignal(SIGALRM), "");
+  }
+}
 
 TEST(CrashReportOfExceptionsTest, TheThreadAndTheExceptionAreNamed) {
   EXPECT_EXIT(DieInThread([] { static_cast<void>(std::string().at(5)); }), KilledBySignal(SIGABRT),

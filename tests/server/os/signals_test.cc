@@ -104,7 +104,7 @@ TEST_F(SignalsTest, InterruptEndsTheProcessOnceItIsClosed) {
     ReadUntilClosedAfter(reader_, 1);
     for (const int signal : {SIGTERM, SIGHUP, SIGINT}) raise(signal);
   };
-  EXPECT_EXIT(interrupt(), testing::KilledBySignal(SIGINT), "");
+  EXPECT_EXIT(interrupt(), testing::KilledBySignal(SIGINT), "^SIGINT in thread ");
 }
 
 TEST_F(SignalsTest, AReaderThatHasReadNothingChangesNothing) {
