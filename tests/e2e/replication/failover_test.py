@@ -398,10 +398,14 @@ class DeposedTest(ReplicationTest):
             await_true(lambda c=client: isinstance(c.call("RL.ALLOW", "a", WORDS), list), "")
             self.assertEqual(fields(client)["term"], str(term))
             replica.kill()
+            said = replica.log()
             replica = self.start_mortal(*own)
             replica.wait_for_log("loaded")
             client = self.connect(replica)
-            self.assertEqual(fields(client)["term"], str(term))
+            # A disk that takes more than a second is not waited for, and the log says so.
+            if f"term {term} begins before it is on disk" in said:
+                self.skipTest("the disk is too slow")
+            self.assertEqual(fields(client)["term"], str(term), said + replica.log())
             self.assertEqual(role_of(client), b"master")
             self.follow(client, self.start())
 
