@@ -277,7 +277,7 @@ void UseReportStack() {
 void ReportCrashes(std::string_view version) {
   reported_version = version;
   std::set_terminate(OnTerminate);
-  if constexpr (kHasSanitizer) return;
+  if (kHasSanitizer) return;
   // The first call loads the unwinder, which uses the heap.
   std::array<void*, 1> call;
   backtrace(call.data(), 1);
@@ -293,7 +293,7 @@ void ReportCrashes(std::string_view version) {
 }
 
 void ReportDeathBy(int signal) {
-  if constexpr (kHasSanitizer) {
+  if (kHasSanitizer) {
     std::signal(signal, SIG_DFL);
   } else {
     const struct sigaction action = Reporting();
