@@ -20,20 +20,12 @@
 #include <gtest/gtest.h>
 
 #include "core/base/check.h"
+#include "tests/server/os/sanitizers.h"
 
 namespace weir {
 namespace {
 
 using testing::KilledBySignal;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kHasSanitizer = true;
-#elif defined(__has_feature)
-constexpr bool kHasSanitizer =
-    __has_feature(address_sanitizer) != 0 || __has_feature(thread_sanitizer) != 0;
-#else
-constexpr bool kHasSanitizer = false;
-#endif
 
 // Dies on a thread of the server.
 [[noreturn]] void DieInThread(void (*how)()) {
