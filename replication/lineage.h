@@ -51,8 +51,8 @@ struct Lineage {
   // The term in which this server, then a primary, gave its role to the one that it follows; 0:
   // it did not.
   std::uint64_t yielded_in = 0;
-  // Of a server that is no replica: its time of decisions less its host's clock, which continues
-  // the time of a primary that it has followed. 0: it never followed one.
+  // The time of decisions less the host's clock, of a server that is not a replica. It continues
+  // the time of a primary that the server has followed; 0: it never followed one.
   Nanos clock_shift{0};
 
   // The offset up to which this history and that of a server that stands at `offset` of history

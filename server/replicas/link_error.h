@@ -25,7 +25,7 @@ enum class LinkErrorKind : std::uint8_t {
 
 // The kind of an error of these two functions; kBroken of any other one.
 [[nodiscard]] LinkErrorKind KindOf(const absl::Status& error);
-// What the peer has answered; empty if the error does not come from it.
+// The error that the peer has answered; empty for an error of this end.
 [[nodiscard]] std::string_view AnswerOf(const absl::Status& error);
 
 }  // namespace weir

@@ -211,7 +211,7 @@ class ReplicationControl final : public Replication,
   HostInstant now_ ABSL_GUARDED_BY(thread_){};       // of the last event
   asio::steady_timer timer_ ABSL_GUARDED_BY(thread_);
   HostInstant armed_for_ ABSL_GUARDED_BY(thread_) = kHostInstantMax;
-  // What the last history of this server has left.
+  // The state in which the last history of this server has ended.
   std::optional<Sink::State> ended_ ABSL_GUARDED_BY(thread_);
   HostAndPort dialed_ ABSL_GUARDED_BY(thread_){};          // by the last link
   std::string last_refusal_ ABSL_GUARDED_BY(thread_);      // of a link that was not joined

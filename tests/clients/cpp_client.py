@@ -53,7 +53,7 @@ class CppClientTest(TlsServerTest):
         return self.start("--users-file", path)
 
     def scripted(self):
-        """A server that answers nothing by itself, and its URL."""
+        """Returns a server that only the test answers for, and its URL."""
         server = ScriptedServer(queue.Queue())
         self.addCleanup(server.close)
         return server, self.url(server)

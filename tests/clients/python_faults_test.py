@@ -208,7 +208,7 @@ class Timers:
 
 
 class SliceTest(FaultTest):
-    """What a slice has spent is charged, also if weir is away when it ends."""
+    """Spent tokens of a slice are charged, also if weir is away when it ends."""
 
     TAKEN = [3, 6, 0, 900, 0]
     SETTLED = [1, 9, 0, 900, 0]

@@ -16,7 +16,7 @@ struct ssl_ctx_st;  // SSL_CTX of OpenSSL
 
 namespace weir {
 
-// What a call without an answer is: allowed, or not.
+// The decision of a call that gets no answer: kOpen allows it, kClosed denies it.
 enum class Fail { kOpen, kClosed };
 
 // "open" or "closed", as a configuration says it. Throws Mistake for another word.

@@ -72,7 +72,7 @@ class SliceState : public std::enable_shared_from_this<SliceState> {
   std::condition_variable turn_ended_;
   bool is_taken_ = false;  // guarded by mutex_: a thread has the turn
 
-  // Of the thread that has the turn.
+  // The thread that has the turn uses these alone.
   std::string hold_;  // the id of the present one; empty: none
   Clock::time_point end_{};
   std::int64_t left_ = 0;    // tokens

@@ -28,7 +28,7 @@
 
 namespace weir::client {
 
-// What a call finds when all connections are in use: it waits, or is "busy".
+// The way of a call when all connections are in use: it waits, or is unavailable as "busy".
 enum class WhenFull { kQueue, kRefuse };
 
 // Whether the connection serves other calls afterwards.

@@ -1,5 +1,5 @@
-"""Objects that begin anew in a child process, as fork() copies locks that a thread of the parent
-holds, and connections that are the parent's."""
+"""A list of objects that a child process resets: fork() copies locks that a thread of the parent
+holds, and connections that the parent uses."""
 
 import os
 import weakref

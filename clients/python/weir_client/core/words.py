@@ -68,7 +68,7 @@ class Request:
 
 
 def encode(given):
-    """The words as bytes; a TypeError names the place of one that is none."""
+    """Returns the words as bytes. A TypeError names the place of another value."""
     return tuple(_encode(word, place) for place, word in enumerate(given, 1))
 
 
