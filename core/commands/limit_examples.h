@@ -30,6 +30,9 @@ inline constexpr std::array kAllow = {
             "zone database, like Europe/Berlin, or UTC)"},
     Example{"RL.ALLOW login:1.2.3.4 1/m,ban=15m", "1 0 0 60000 0"},
     Example{"RL.ALLOW login:1.2.3.4 1/m,ban=15m", "0 0 900000 900000 0"},
+    Example{"RL.ALLOW job 10/5min WITHLIMITS",
+            "1 9 0 30000 0\n"
+            "[[\"10/5m\" 1 10 9 0 30000 0 1 0]]"},
     Example{"RL.ALLOW user:42 10/x",
             "ERR invalid limit '10/x': unknown unit 'x' (us, ms, s, m, h, d, w, or day, week, "
             "month, year)"},

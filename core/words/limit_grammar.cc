@@ -1,13 +1,9 @@
-#include "core/words/limit_grammar.h"
-
 #include <algorithm>
 #include <bitset>
 #include <charconv>
-#include <chrono>
 #include <iterator>
 #include <span>
 #include <system_error>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
@@ -16,35 +12,15 @@
 #include "core/base/check.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
+#include "core/spelling/limit_units.h"
 #include "core/words/calendar_text.h"
+#include "core/words/limit_grammar.h"
 
 namespace weir {
 namespace {
 
 constexpr char kLabelRule[] = " must be 1 to 64 of letters, digits, _ - . :";
 static_assert(kLabelBytesMax == 64);
-
-// The units behind the digits of a count or of a period. Ascending.
-struct Unit {
-  std::string_view name;
-  std::int64_t factor;
-};
-constexpr Unit kMultipliers[] = {{"k", 1'000}, {"M", 1'000'000}, {"G", 1'000'000'000}};
-constexpr Unit kPeriodUnits[] = {
-    {"us", Nanos{std::chrono::microseconds{1}}.count()},
-    {"ms", Nanos{std::chrono::milliseconds{1}}.count()},
-    {"s", Nanos{std::chrono::seconds{1}}.count()},
-    {"m", Nanos{std::chrono::minutes{1}}.count()},
-    {"h", Nanos{std::chrono::hours{1}}.count()},
-    {"d", Nanos{std::chrono::days{1}}.count()},
-    {"w", Nanos{std::chrono::weeks{1}}.count()},
-};
-
-static_assert(std::ranges::is_sorted(kMultipliers, {}, &Unit::factor));  // LargestUnit
-static_assert(std::ranges::is_sorted(kPeriodUnits, {}, &Unit::factor));
-
-// From here on a count prints with a multiplier: "1000/h", but "10k/h".
-constexpr std::int64_t kMultipliedMin = 10'000;
 
 // In the order in which errors list them. A policy's limits have their own numbers, so a policy's
 // word takes only the options that are about the request: the last ones.
@@ -109,17 +85,14 @@ absl::Status Error(const Parts&... parts) {
   return absl::InvalidArgumentError(absl::StrCat(parts...));
 }
 
-// "(us, ms, s, m, h, d, w)", for errors.
-template <typename Entry>
-std::string Names(std::span<const Entry> entries) {
+// "(cost=, keep=, shadow, name=)", for errors.
+std::string Names(std::span<const Option> options) {
   std::string names;
-  for (const Entry& entry : entries) {
-    absl::StrAppend(&names, names.empty() ? "(" : ", ", AbslView(entry.name));
+  for (const Option& option : options) {
+    absl::StrAppend(&names, names.empty() ? "(" : ", ", AbslView(option.name));
   }
   return names + ")";
 }
-
-constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 constexpr bool IsLabelByte(char c) {
   return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -127,13 +100,6 @@ constexpr bool IsLabelByte(char c) {
 }
 
 // --- numbers ---
-
-// The digits at the front of `text`, and the rest.
-std::pair<std::string_view, std::string_view> SplitDigits(std::string_view text) {
-  const auto end = std::find_if_not(text.begin(), text.end(), IsDigit);
-  const auto length = static_cast<std::size_t>(end - text.begin());
-  return {text.substr(0, length), text.substr(length)};
-}
 
 // Returns 0 for a product beyond 63 bits: no count, burst or period may be 0, so Limit::Create
 // refuses it and names the range, which depends on the algorithm. Requires: digits, at least one.
@@ -153,9 +119,9 @@ absl::StatusOr<std::int64_t> ReadCount(const char* part, std::string_view text) 
   const auto [digits, suffix] = SplitDigits(text);
   if (digits.empty()) return Error(part, " ", Quote(text), " must start with a digit");
   if (suffix.empty()) return Multiply(digits, 1);
-  const Unit* multiplier = std::ranges::find(kMultipliers, suffix, &Unit::name);
-  if (multiplier == std::end(kMultipliers)) {
-    return Error("unknown multiplier ", Quote(suffix), " ", Names<Unit>(kMultipliers));
+  const Unit* multiplier = MultiplierNamed(suffix);
+  if (multiplier == nullptr) {
+    return Error("unknown multiplier ", Quote(suffix), " (", kMultiplierNames, ")");
   }
   return Multiply(digits, multiplier->factor);
 }
@@ -166,13 +132,11 @@ absl::StatusOr<Nanos> ReadSpan(const char* part, std::string_view text,
                                std::string_view more_units = "") {
   const auto [digits, suffix] = SplitDigits(text);
   if (suffix.empty()) {
-    return Error(part, " ", Quote(text), " needs a unit ", Names<Unit>(kPeriodUnits));
+    return Error(part, " ", Quote(text), " needs a unit (", kPeriodUnitNames, ")");
   }
-  const Unit* unit = std::ranges::find(kPeriodUnits, suffix, &Unit::name);
-  if (unit == std::end(kPeriodUnits)) {
-    std::string units = Names<Unit>(kPeriodUnits);
-    units.pop_back();
-    return Error("unknown unit ", Quote(suffix), " ", units, AbslView(more_units), ")");
+  const Unit* unit = PeriodUnitNamed(suffix);
+  if (unit == nullptr) {
+    return Error("unknown unit ", Quote(suffix), " (", kPeriodUnitNames, AbslView(more_units), ")");
   }
   if (digits.empty()) return Nanos{unit->factor};
   const absl::StatusOr<std::int64_t> length = Multiply(digits, unit->factor);
@@ -377,35 +341,6 @@ absl::StatusOr<LimitWord> ReadWord(std::string_view text) {
     return word;
   }
   return head.starts_with('@') ? ReadPolicy(head, tail) : ReadLimit(head, tail);
-}
-
-// --- printing ---
-
-// The largest unit of which `number` is a whole multiple, or nothing.
-const Unit* LargestUnit(std::int64_t number, std::span<const Unit> ascending) {
-  const auto unit =
-      std::find_if(ascending.rbegin(), ascending.rend(),
-                   [number](const Unit& candidate) { return number % candidate.factor == 0; });
-  return unit == ascending.rend() ? nullptr : &*unit;
-}
-
-std::string CountText(std::int64_t count) {
-  const Unit* multiplier = count < kMultipliedMin ? nullptr : LargestUnit(count, kMultipliers);
-  if (multiplier == nullptr) return absl::StrCat(count);
-  return absl::StrCat(count / multiplier->factor, AbslView(multiplier->name));
-}
-
-std::string PeriodText(std::int64_t period_ns) {
-  const Unit* unit = LargestUnit(period_ns, kPeriodUnits);
-  if (unit == nullptr) return absl::StrCat(period_ns, "ns");  // no word has this form
-  return absl::StrCat(period_ns / unit->factor, AbslView(unit->name));
-}
-
-// As behind the slash: a unit alone is one of it.
-std::string PeriodAfterSlash(std::int64_t period_ns) {
-  const std::string text = PeriodText(period_ns);
-  const bool is_one = text.front() == '1' && !IsDigit(text[1]);
-  return text.substr(is_one ? 1 : 0);
 }
 
 }  // namespace

@@ -4,9 +4,11 @@
 //            | count ",held" *("," request-option) 5,held   at most 5 at a time (held_limit.h)
 //            | "@" policy *("," request-option)    @free   @free,cost=5
 //            | "unlimited" | "none"                always allowed; never allowed
-//     count  = digits ["k" | "M" | "G"]            decimal multiples; 1 to 2^63-1, windows 2^31-1
+//     count  = digits ["k" | "M" | "G"]            decimal multiples; 1 to 2^63-1, windows 2^31-1;
+//                                                  "K" reads as "k"
 //     period = [digits] ("us" | "ms" | "s" | "m" | "h" | "d" | "w")
-//                                                  "s" is "1s"; 1us to 2^58 ns (9 years)
+//                                                  "s" is "1s"; 1us to 2^58 ns (9 years);
+//                                                  "sec", "minutes" ...: limit_units.h
 //            | "day" | "week" | "month" | "year"   a window of the calendar, which is fixed
 //     option = "bucket" | "fixed" | "sliding"      algorithm; default bucket
 //            | "burst=" count                      bucket only; default count
@@ -20,8 +22,8 @@
 //            | "name=" label                       its name in replies and statistics
 //     policy, label =                              1 to 64 of letters, digits, _ - . :
 //
-// All in lower case, except for M and G. Numbers have no sign and no leading zero. Each option may
-// be given once, in any order. Pure but for the time zones, which the first "tz=" of a process
+// All in lower case, except for M, G and K. Numbers have no sign and no leading zero. Each option
+// may be given once, in any order. Pure but for the time zones, which the first "tz=" of a process
 // loads if its host has not; thread-safe. Cost: one pass over the word. Tested by
 // limit_grammar_test.cc and limit_grammar_fuzz.cc.
 #pragma once

@@ -81,6 +81,9 @@ request-option =
                                           but not rl. or cl. at the beginning
 ```
 
+Other spellings read as the same unit, and a limit prints with the unit above: `sec`, `secs`,
+`second`, `seconds`; `min`, `mins`, `minute`, `minutes`; `hr`, `hrs`, `hour`, `hours`; `K` for `k`.
+
 - **bucket**, a token bucket, is exact to a fraction of a nanosecond: in any time t it admits at
   most burst + floor(t * count / period) tokens, and a greedy caller gets exactly that. So `3/s`
   passes 3 at once and 3 in each later second: at most 5 in the first second, 2 of them refilled.

@@ -181,8 +181,8 @@ TEST(RlAllowTest, KeywordsAndCommandsHaveNoCase) {
   // Units are case-sensitive: m is a minute, M a million.
   EXPECT_THAT(client.Run("RL.PEEK a 10/S"),
               testing::StartsWith("-ERR invalid limit '10/S': unknown unit 'S'"));
-  EXPECT_THAT(client.Run("RL.PEEK a 10K/s"),
-              testing::StartsWith("-ERR invalid limit '10K/s': unknown multiplier 'K'"));
+  EXPECT_THAT(client.Run("RL.PEEK a 10m/s"),
+              testing::StartsWith("-ERR invalid limit '10m/s': unknown multiplier 'm'"));
 }
 
 TEST(RlAllowTest, SixtyFourLimitsAreAnswered) {

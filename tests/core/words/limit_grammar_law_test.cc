@@ -163,11 +163,11 @@ TEST(LimitGrammarLawTest, RandomBytesAreRefusedOrReadBack) {
 TEST(LimitGrammarLawTest, RandomPiecesOfTheGrammarAreRefusedOrReadBack) {
   CheckLaw(50'000, [] {
     const auto piece = rc::gen::element<std::string>(
-        "0", "1", "9", "10", "4294967296", "9223372036854775807", "k", "M", "G", "/", "us", "ms",
-        "s", "m", "h", "d", "w", ",", ",", ",", "bucket", "fixed", "sliding", "burst=", "aligned",
-        "ban=", "cost=", "keep=", "shadow", "name=", "@", "unlimited", "none", " ", "+", "-",
-        "10/s", "100k/m", "day", "week", "month", "year", "tz=", "from=", "Europe/Berlin", "00:30",
-        "sun", "02-29");
+        "0", "1", "9", "10", "4294967296", "9223372036854775807", "k", "K", "M", "G", "/", "us",
+        "ms", "s", "m", "h", "d", "w", ",", ",", ",", "bucket", "fixed", "sliding",
+        "burst=", "aligned", "ban=", "cost=", "keep=", "shadow", "name=", "@", "unlimited", "none",
+        " ", "+", "-", "10/s", "100k/m", "day", "week", "month", "year",
+        "tz=", "from=", "Europe/Berlin", "00:30", "sun", "02-29", "sec", "minutes", "hr");
     std::string word =
         *rc::gen::element<std::string>("", "10/s", "1/us", "@free", "7/11ms,", "3/month,");
     for (const std::string& part : *rc::gen::container<std::vector<std::string>>(piece))
