@@ -36,6 +36,15 @@ inline constexpr std::array kAllow = {
     Example{"RL.ALLOW user:42 10/x",
             "ERR invalid limit '10/x': unknown unit 'x' (us, ms, s, m, h, d, w, or day, week, "
             "month, year)"},
+    Example{"RL.ALLOW user:42 10/days",
+            "ERR invalid limit '10/days': unknown unit 'days' (us, ms, s, m, h, d, w, or day, "
+            "week, month, year): did you mean 10/day (the calendar's) or 10/d (24 hours)?"},
+    Example{"RL.ALLOW user:42 10/s,brust=20",
+            "ERR invalid limit '10/s,brust=20': unknown option 'brust=20': did you mean burst=?"},
+    Example{"RL.ALLOW user:42 1.5/s",
+            "ERR invalid limit '1.5/s': count must be whole: 1.5/s is 3/2s"},
+    Example{"RL.ALLOW user:42 10 60",
+            "ERR invalid limit '10': expected count/period, as in 10/s: did you mean 10/60s?"},
 };
 inline constexpr std::array kCharge = {
     Example{"RL.ALLOW llm 10/m COST 8", "1 2 0 48000 0"},

@@ -1,20 +1,26 @@
+#include "core/words/limit_grammar.h"
+
 #include <algorithm>
+#include <array>
 #include <bitset>
 #include <charconv>
+#include <chrono>
 #include <iterator>
 #include <span>
 #include <system_error>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/check.h"
+#include "core/base/nearest.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
+#include "core/spelling/limit_hints.h"
 #include "core/spelling/limit_units.h"
 #include "core/words/calendar_text.h"
-#include "core/words/limit_grammar.h"
 
 namespace weir {
 namespace {
@@ -114,29 +120,44 @@ absl::StatusOr<std::int64_t> Multiply(std::string_view digits, std::int64_t fact
   return product;
 }
 
-// `part` names the number in errors: "count" or "burst".
-absl::StatusOr<std::int64_t> ReadCount(const char* part, std::string_view text) {
+// The place of a number, for errors.
+struct Place {
+  const char* part;              // "count", "period", "burst" or "ban"
+  std::string_view before = "";  // the text around the number that a hint repeats
+  std::string_view after = "";
+};
+constexpr Place kBurst{.part = "burst", .before = "burst="};
+constexpr Place kBan{.part = "ban", .before = "ban="};
+
+absl::StatusOr<std::int64_t> ReadCount(const Place& place, std::string_view text) {
+  const char* const part = place.part;
   const auto [digits, suffix] = SplitDigits(text);
   if (digits.empty()) return Error(part, " ", Quote(text), " must start with a digit");
   if (suffix.empty()) return Multiply(digits, 1);
   const Unit* multiplier = MultiplierNamed(suffix);
   if (multiplier == nullptr) {
-    return Error("unknown multiplier ", Quote(suffix), " (", kMultiplierNames, ")");
+    const std::string_view period = place.after.substr(place.after.empty() ? 0 : 1);
+    if (const auto whole = WholeCountHint(text, period)) {
+      return Error(part, " must be whole", *whole);
+    }
+    return Error("unknown multiplier ", Quote(suffix), " (", kMultiplierNames, ")",
+                 MultiplierHint(place.before, text, place.after));
   }
   return Multiply(digits, multiplier->factor);
 }
 
-// A span of time. `part` names it in errors: "period" or "ban". `more_units` are further units that
-// may stand there.
-absl::StatusOr<Nanos> ReadSpan(const char* part, std::string_view text,
-                               std::string_view more_units = "") {
+// A span of time. `more_units` are further units that may stand there, and `hint` ends the error
+// for an unknown unit if it is not empty.
+absl::StatusOr<Nanos> ReadSpan(const Place& place, std::string_view text,
+                               std::string_view more_units = "", std::string_view hint = "") {
   const auto [digits, suffix] = SplitDigits(text);
   if (suffix.empty()) {
-    return Error(part, " ", Quote(text), " needs a unit (", kPeriodUnitNames, ")");
+    return Error(place.part, " ", Quote(text), " needs a unit (", kPeriodUnitNames, ")");
   }
   const Unit* unit = PeriodUnitNamed(suffix);
   if (unit == nullptr) {
-    return Error("unknown unit ", Quote(suffix), " (", kPeriodUnitNames, AbslView(more_units), ")");
+    return Error("unknown unit ", Quote(suffix), " (", kPeriodUnitNames, AbslView(more_units), ")",
+                 hint.empty() ? UnitHint(place.before, text) : std::string(hint));
   }
   if (digits.empty()) return Nanos{unit->factor};
   const absl::StatusOr<std::int64_t> length = Multiply(digits, unit->factor);
@@ -144,23 +165,43 @@ absl::StatusOr<Nanos> ReadSpan(const char* part, std::string_view text,
   return Nanos{*length};
 }
 
-absl::StatusOr<Period> ReadPeriod(std::string_view text) {
+bool Matches(const Option& option, std::string_view text) {
+  return option.name.ends_with('=') ? text.starts_with(option.name) : text == option.name;
+}
+
+bool IsOption(std::string_view text) {
+  return std::ranges::any_of(kOptions,
+                             [text](const Option& option) { return Matches(option, text); });
+}
+
+// The hint for a unit with an option behind another mark than a comma: "s;burst=20".
+std::string CommaHint(std::string_view before, std::string_view period) {
+  const std::size_t mark = period.find_first_of("; :+&|");
+  if (mark == std::string_view::npos || !IsOption(period.substr(mark + 1))) return "";
+  return DidYouMean(absl::StrCat(AbslView(before), AbslView(period.substr(0, mark))), ",",
+                    period.substr(mark + 1));
+}
+
+// `before` is the count and the slash.
+absl::StatusOr<Period> ReadPeriod(std::string_view before, std::string_view text) {
   const auto [digits, suffix] = SplitDigits(text);
   if (const CalendarUnit calendar = CalendarUnitNamed(suffix); calendar != CalendarUnit::kNone) {
     if (digits.empty()) return Period{.unit = calendar};
-    return Error("period ", Quote(text), " must be one ", AbslView(suffix), ", without a number");
+    return Error("period ", Quote(text), " must be one ", AbslView(suffix), ", without a number",
+                 CalendarHint(before, text));
   }
-  const absl::StatusOr<Nanos> length =
-      ReadSpan("period", text, std::string(", or ") + kCalendarUnits);
+  const Place place{.part = "period", .before = before};
+  if (PeriodUnitNamed(suffix) == nullptr && !suffix.empty()) {
+    std::string hint = CommaHint(before, text);
+    if (hint.empty() && UnitHint(before, text).empty()) hint = CalendarHint(before, text);
+    return ReadSpan(place, text, std::string(", or ") + kCalendarUnits, hint).status();
+  }
+  const absl::StatusOr<Nanos> length = ReadSpan(place, text);
   if (!length.ok()) return length.status();
   return Period{.length = *length};
 }
 
 // --- options ---
-
-bool Matches(const Option& option, std::string_view text) {
-  return option.name.ends_with('=') ? text.starts_with(option.name) : text == option.name;
-}
 
 // `part` names the number in errors: "cost" or "keep".
 absl::Status ReadTokens(const char* part, std::string_view text,
@@ -185,12 +226,12 @@ absl::Status ReadValue(Option::Id id, std::string_view value, Options& options) 
       options.algorithm = Algorithm::kHeld;
       break;
     case Option::kBurst: {
-      const absl::StatusOr<std::int64_t> burst = ReadCount("burst", value);
+      const absl::StatusOr<std::int64_t> burst = ReadCount(kBurst, value);
       if (burst.ok()) options.burst = *burst;
       return burst.status();
     }
     case Option::kBan: {
-      const absl::StatusOr<Nanos> ban = ReadSpan("ban", value);
+      const absl::StatusOr<Nanos> ban = ReadSpan(kBan, value);
       if (!ban.ok()) return ban.status();
       options.ban = *ban;
       return CheckBan(options.ban);
@@ -216,10 +257,24 @@ absl::Status ReadValue(Option::Id id, std::string_view value, Options& options) 
   return absl::OkStatus();
 }
 
+// The hint for an option that is none, with the name of the nearest one.
+std::string NearestOption(std::string_view text, std::span<const Option> known) {
+  const std::size_t name_bytes = text.find('=');
+  const std::string_view name =
+      name_bytes == std::string_view::npos ? text : text.substr(0, name_bytes + 1);
+  if (name.size() > kNearestBytesMax) return "";
+  const std::string lower = absl::AsciiStrToLower(AbslView(name));
+  const std::string_view nearest = Nearest(lower, known, &Option::name);
+  return nearest.empty() ? "" : DidYouMean(nearest, "", "");
+}
+
 absl::Status ReadOption(std::string_view text, std::span<const Option> known, Options& options) {
   const auto option = std::ranges::find_if(
       known, [text](const Option& candidate) { return Matches(candidate, text); });
-  if (option == known.end()) return Error("unknown option ", Quote(text), " ", Names(known));
+  if (option == known.end()) {
+    const std::string name = NearestOption(text, known);
+    return Error("unknown option ", Quote(text), name.empty() ? " " + Names(known) : name);
+  }
   if (options.seen[option->id]) return Error("option ", Quote(option->name), " is given twice");
   options.seen.set(option->id);
   if ((options.seen & kAlgorithms).count() > 1) {
@@ -273,7 +328,25 @@ absl::StatusOr<Limit> MakeCalendarLimit(std::int64_t count, CalendarUnit unit,
                         .ban = options.ban});
 }
 
+// The bucket that takes a count beyond those of windows: ": 10G/30d is a bucket that can".
+std::string BucketHint(std::int64_t count, const Period& period) {
+  constexpr std::array<int, 5> kDays = {0, 1, 7, 30, 365};  // by CalendarUnit
+  LimitShape shape{.count = count, .period = period.length, .burst = count};
+  if (period.unit != CalendarUnit::kNone) {
+    shape.period = std::chrono::days{kDays[static_cast<std::size_t>(period.unit)]};
+  }
+  const absl::StatusOr<Limit> bucket = Limit::Create(shape);
+  return bucket.ok() ? absl::StrCat(": ", LimitText(*bucket), " is a bucket that can") : "";
+}
+
 absl::StatusOr<Limit> MakeLimit(std::int64_t count, const Period& period, const Options& options) {
+  const bool is_window = period.unit != CalendarUnit::kNone ||
+                         options.algorithm == Algorithm::kFixedWindow ||
+                         options.algorithm == Algorithm::kSlidingWindow;
+  if (is_window && count > kWindowCountMax) {
+    return Error("count must be 1 to ", kWindowCountMax, " for a window",
+                 BucketHint(count, period));
+  }
   if (period.unit != CalendarUnit::kNone) return MakeCalendarLimit(count, period.unit, options);
   for (const Option::Id id : {Option::kZone, Option::kFrom}) {
     if (!options.seen[id]) continue;
@@ -301,15 +374,19 @@ bool SaysHeld(std::string_view options) {
 }
 
 absl::StatusOr<LimitWord> ReadLimit(std::string_view head, std::string_view tail) {
+  if (IsOption(head)) {
+    return Error("options follow their limit after a comma, as in 10/s,burst=20");
+  }
   const std::size_t slash = head.find('/');
   const bool is_held = slash == std::string_view::npos && !head.empty() && SaysHeld(tail);
   if (!is_held && (slash == std::string_view::npos || slash == 0 || slash + 1 == head.size())) {
     return Error("expected count/period, as in 10/s");
   }
-  const absl::StatusOr<std::int64_t> count = ReadCount("count", head.substr(0, slash));
+  const Place place{.part = "count", .after = is_held ? "" : head.substr(slash)};
+  const absl::StatusOr<std::int64_t> count = ReadCount(place, head.substr(0, slash));
   if (!count.ok()) return count.status();
   absl::StatusOr<Period> period = Period{};
-  if (!is_held) period = ReadPeriod(head.substr(slash + 1));
+  if (!is_held) period = ReadPeriod(head.substr(0, slash + 1), head.substr(slash + 1));
   if (!period.ok()) return period.status();
   const absl::StatusOr<Options> options = ReadOptions(tail, kLimitOptions);
   if (!options.ok()) return options.status();

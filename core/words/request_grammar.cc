@@ -12,7 +12,9 @@
 #include "core/base/check.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
+#include "core/spelling/limit_hints.h"
 #include "core/table/hold.h"
+#include "core/words/limit_grammar.h"
 #include "core/words/word_reader.h"
 
 namespace weir {
@@ -46,6 +48,13 @@ std::string Joined(std::span<const std::string_view> words) {
   for (const std::string_view word : words)
     absl::StrAppend(&text, word.size(), ":", AbslView(word));
   return text;
+}
+
+// The error of a word, with a hint if it is a count and the next word its period: "10 60".
+absl::Status WithPeriod(const absl::Status& error, std::string_view text, std::string_view next) {
+  if (!ParseDigits(text) || !ParseDigits(next)) return error;
+  const std::string period = absl::StrCat("/", AbslView(next));
+  return {error.code(), absl::StrCat(error.message(), DidYouMean(text, period, "s"))};
 }
 
 class RequestReader {
@@ -96,7 +105,9 @@ class RequestReader {
     if (parsed_.checks.size() == kChecksMax) return TooManyLimits();
     const std::string_view text = words_.Read();
     absl::StatusOr<LimitMemo::Entry*> entry = memo_.Read(text);
-    if (!entry.ok()) return entry.status();
+    if (ABSL_PREDICT_FALSE(!entry.ok())) {
+      return WithPeriod(entry.status(), text, words_.HasLimit() ? words_.Read() : "");
+    }
     std::span<CachedLimit> limits = (*entry)->limits;
     if (const auto own = OverrideOf(**entry, key)) {
       parsed_.overridden.push_back(std::make_unique<absl::InlinedVector<CachedLimit, 1>>(
@@ -262,9 +273,11 @@ absl::StatusOr<absl::InlinedVector<Limit, 4>> ParseLimits(std::string_view key,
   memo.BeginRequest();
   if (words.size() > kChecksMax) return TooManyLimits();
   absl::InlinedVector<Limit, 4> limits;
-  for (const std::string_view word : words) {
-    absl::StatusOr<LimitMemo::Entry*> entry = memo.Read(word);
-    if (!entry.ok()) return entry.status();
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    absl::StatusOr<LimitMemo::Entry*> entry = memo.Read(words[i]);
+    if (!entry.ok()) {
+      return WithPeriod(entry.status(), words[i], i + 1 < words.size() ? words[i + 1] : "");
+    }
     for (const CachedLimit& known : (*entry)->limits) limits.push_back(known.limit);
     if (const auto own = OverrideOf(**entry, key)) {
       for (const CachedLimit& known : memo.Expand((*entry)->word, *own)) {

@@ -47,9 +47,10 @@ ERR invalid period '0': value is not an integer or out of range (1 to 288230376)
             R"(> RL.ALLOW k -1/s
 ERR invalid limit '-1/s': count '-1' must start with a digit
 > RL.ALLOW k 1.5/s
-ERR invalid limit '1.5/s': unknown multiplier '.5' (k, M, G)
+ERR invalid limit '1.5/s': count must be whole: 1.5/s is 3/2s
 > RL.ALLOW k 10/S
-ERR invalid limit '10/S': unknown unit 'S' (us, ms, s, m, h, d, w, or day, week, month, year)
+ERR invalid limit '10/S': unknown unit 'S' (us, ms, s, m, h, d, w, or day, week, month, year))"
+            R"(: did you mean 10/s?
 > RL.ALLOW k 10/s COST 01
 ERR invalid COST '01': value is not an integer or out of range (0 to 9223372036854775807)
 > DBSIZE

@@ -168,7 +168,8 @@ inline std::vector<BadRequest> BadRequestsOfLimits() {
       Bad("k 10/s 10/s,fixed,burst=5",
           "invalid limit '10/s,fixed,burst=5': burst is for the token bucket only"),
       Bad("k 10/s 2147483648/s,fixed",
-          "invalid limit '2147483648/s,fixed': count must be 1 to 2147483647 for a window"),
+          "invalid limit '2147483648/s,fixed': count must be 1 to 2147483647 for a window: "
+          "2147483648/s is a bucket that can"),
       Bad("k 10/s 10/us,sliding",
           "invalid limit '10/us,sliding': period of a sliding window must be at least 1ms"),
       Bad("k 10/s 10/s,sliding,aligned",
@@ -187,6 +188,11 @@ inline std::vector<BadRequest> BadRequestsOfLimits() {
           "invalid limit '10/d,tz=UTC': option 'tz=' is for calendar windows only: per day, week, "
           "month, year"),
       Bad("k 10/s 10", "invalid limit '10'" + shape),
+      Bad("k 10 60", "invalid limit '10'" + shape + ": did you mean 10/60s?"),
+      Bad("k 10 s", "invalid limit '10'" + shape),
+      Bad("k 10/s burst=20",
+          "invalid limit 'burst=20': options follow their limit after a comma, as in "
+          "10/s,burst=20"),
       Bad("k 10/s 10/s,held",
           "invalid limit '10/s,held': a held limit has a count only, as in 5,held"),
       Bad("k 10/s 0,held",

@@ -89,11 +89,16 @@ struct RefusedCalendar {
 
 constexpr RefusedCalendar kRefusedCalendars[] = {
     {"0/day", "count must be 1 to 2147483647 for a window"},
-    {"2147483648/month", "count must be 1 to 2147483647 for a window"},
-    {"10/1day", "period '1day' must be one day, without a number"},
-    {"10/2month", "period '2month' must be one month, without a number"},
-    {"10/days", "unknown unit 'days' (us, ms, s, m, h, d, w, or day, week, month, year)"},
-    {"10/Day", "unknown unit 'Day' (us, ms, s, m, h, d, w, or day, week, month, year)"},
+    {"2147483648/month",
+     "count must be 1 to 2147483647 for a window: 2147483648/30d is a bucket that can"},
+    {"10/1day", "period '1day' must be one day, without a number: did you mean 10/1d?"},
+    {"10/2month", "period '2month' must be one month, without a number: did you mean 10/60d?"},
+    {"10/days",
+     "unknown unit 'days' (us, ms, s, m, h, d, w, or day, week, month, year): did "
+     "you mean 10/day (the calendar's) or 10/d (24 hours)?"},
+    {"10/Day",
+     "unknown unit 'Day' (us, ms, s, m, h, d, w, or day, week, month, year): did "
+     "you mean 10/day (the calendar's) or 10/d (24 hours)?"},
     {"10/s,tz=UTC", "option 'tz=' is for calendar windows only: per day, week, month, year"},
     {"10/m,fixed,from=1",
      "option 'from=' is for calendar windows only: per day, week, month, year"},

@@ -269,7 +269,6 @@ constexpr BadWord kBadWords[] = {
     {"/s", kNoLimit},
     {"/", kNoLimit},
     {",", kNoLimit},
-    {"burst=5", kNoLimit},
     {"Unlimited", kNoLimit},
     {"NONE", kNoLimit},
     {"AND", kNoLimit},
@@ -285,8 +284,6 @@ constexpr BadWord kBadWords[] = {
     {"9223372036854776k/s", kCountRange},
     {"9223372037G/s", kCountRange},
     {"0/s,fixed", kWindowCountRange},
-    {"2147483648/s,fixed", kWindowCountRange},
-    {"3G/s,sliding", kWindowCountRange},
     {"9223372036854775808/s,fixed", kWindowCountRange},
     {"+5/s", "count '+5' must start with a digit"},
     {"-5/s", "count '-5' must start with a digit"},
@@ -299,17 +296,13 @@ constexpr BadWord kBadWords[] = {
     {"00/s", "number '00' has a leading zero"},
     {"01k/s", "number '01' has a leading zero"},
     {"5 /s", "unknown multiplier ' ' (k, M, G)"},
-    {"5m/s", "unknown multiplier 'm' (k, M, G)"},
     {"5kk/s", "unknown multiplier 'kk' (k, M, G)"},
     {"1e3/s", "unknown multiplier 'e3' (k, M, G)"},
     {"0x10/s", "unknown multiplier 'x10' (k, M, G)"},
-    {"1.5/s", "unknown multiplier '.5' (k, M, G)"},
     {"1'000/s", "unknown multiplier ''000' (k, M, G)"},
     {"5\0/s"sv, "unknown multiplier '\0' (k, M, G)"sv},
     // Periods.
     {"10/x", "unknown unit 'x' (us, ms, s, m, h, d, w, or day, week, month, year)"},
-    {"10/S", "unknown unit 'S' (us, ms, s, m, h, d, w, or day, week, month, year)"},
-    {"10/MS", "unknown unit 'MS' (us, ms, s, m, h, d, w, or day, week, month, year)"},
     {"10/5ns", "unknown unit 'ns' (us, ms, s, m, h, d, w, or day, week, month, year)"},
     {"10/y", "unknown unit 'y' (us, ms, s, m, h, d, w, or day, week, month, year)"},
     {"10/s ", "unknown unit 's ' (us, ms, s, m, h, d, w, or day, week, month, year)"},
@@ -428,7 +421,7 @@ TEST(LimitGrammarTest, UnknownOptionIsNamedBesideTheKnownOnes) {
       " (bucket, fixed, sliding, held, burst=, aligned, ban=, tz=, from=, cost=, keep=, shadow, "
       "name=)";
   const std::string of_policies = " (cost=, keep=, shadow, name=)";
-  for (const std::string option : {"", "foo=1", "FIXED", " fixed", "burst", "shadow=1", "tz"}) {
+  for (const std::string option : {"", "foo=1", "quota=5", "tz"}) {
     const std::string unknown = ": unknown option " + Quote(option);
     EXPECT_THAT(ErrorOf("10/s," + option), EndsWith(unknown + of_limits));
     EXPECT_THAT(ErrorOf("10/s," + option + ",shadow"), EndsWith(unknown + of_limits));
