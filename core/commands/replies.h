@@ -176,10 +176,23 @@ std::size_t WriteOverrides(Reply& reply, const Policy& policy) {
   return shown.size();
 }
 
-// RL.HELP: the syntax and the summary of each RL.* row.
+// The language of limits in brief, with which RL.HELP begins: at most 100 columns.
+inline constexpr std::array<std::string_view, 7> kGrammarHelp = {
+    "A limit is count/period, then options after commas: 10/s  100/m  10k/h  5/2s  10/s,burst=20",
+    "  10/s         token bucket: 10 at once, then one every 100 ms;  10/d: the same over 24 hours",
+    "  60/h,fixed   a window of an hour from the first request;  60/h,sliding",
+    "  1000/day     the calendar's day: all back at midnight (UTC, or tz=...); week, month, year, "
+    "too",
+    "  5,held       five at a time (RL.RESERVE);  @free: a policy (RL.POLICY SET free 10/s)",
+    "  cost=, keep=, ban=, name=, shadow: docs/commands.md, \"Limits\"",
+    "Try RL.ALLOW user:42 10/s: allowed, remaining, retry_after_ms (-1: never), reset_after_ms, "
+    "decider",
+};
+
+// RL.HELP: the language of limits, then the syntax and the summary of each RL.* row.
 template <typename Reply>
 void WriteHelp(Reply& reply, std::span<const CommandSpec> rows) {
-  std::vector<std::string> lines;
+  std::vector<std::string> lines(kGrammarHelp.begin(), kGrammarHelp.end());
   for (const CommandSpec& row : rows) {
     if (!row.name.starts_with("RL.")) continue;
     lines.push_back(CommandSyntax(row));

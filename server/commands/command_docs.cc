@@ -56,6 +56,9 @@ Names of commands and options are case-insensitive; limits are not. Times in rep
 in milliseconds (CL.THROTTLE: seconds): a client that waits that long is admitted, if no other took
 the tokens. An error names the offending word, and the command has changed nothing.
 
+`10/day` and `10/d` are two limits: `10/day` is the calendar's day, which gives all 10 back at
+midnight (UTC, or `tz=`), and `10/d` a token bucket, which gives one back every 2.4 hours.
+
 ## The language of limits
 
 ```

@@ -4,11 +4,16 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/base/status.h"
 #include "core/commands/hold_commands.h"
 #include "core/commands/limit_commands.h"
+#include "core/commands/replies.h"
 #include "tests/commands/client.h"
 #include "tests/commands/differences.h"
 
@@ -162,13 +167,32 @@ TEST(RlHelpTest, ListsTheCommandsWithTheirSyntax) {
   commands += rows::kHoldCommands.size();
   for (const CommandSpec& spec : rows::kLimitCommands)
     commands += spec.name.starts_with("RL.") ? 1 : 0;
-  ASSERT_EQ(help.elements.size(), 2 * commands);
-  EXPECT_EQ(help.elements[0].text,
+  constexpr std::size_t kGrammar = kGrammarHelp.size();
+  ASSERT_EQ(help.elements.size(), kGrammar + 2 * commands);
+  for (std::size_t i = 0; i < kGrammar; ++i) EXPECT_EQ(help.elements[i].text, kGrammarHelp[i]);
+  EXPECT_EQ(help.elements[kGrammar].text,
             "RL.ALLOW key limit [limit ...] [COST cost] [AND key limit [limit ...] [COST cost] "
             "...] [WITHLIMITS]"
             " [AT unix-time-ns]");
-  EXPECT_THAT(help.elements[1].text, testing::StartsWith("    Takes tokens"));
+  EXPECT_THAT(help.elements[kGrammar + 1].text, testing::StartsWith("    Takes tokens"));
   EXPECT_THAT(client.Show("RL.HELP"), testing::HasSubstr("\"RL.RESET key [limit ...]\""));
+}
+
+// Each limit that the lines of the language show can be typed.
+TEST(RlHelpTest, ShowsLimitsThatCanBeTyped) {
+  Client client;
+  std::size_t limits = 0;
+  for (const std::string_view line : kGrammarHelp) {
+    EXPECT_LE(line.size(), 100U) << line;
+    for (absl::string_view word : absl::StrSplit(AbslView(line), absl::ByAnyChar(" :;)"))) {
+      const bool is_limit = !word.empty() && absl::ascii_isdigit(word[0]) &&
+                            (absl::StrContains(word, '/') || absl::StrContains(word, ','));
+      if (!is_limit) continue;
+      EXPECT_THAT(client.Show("RL.PEEK k " + std::string(word)), testing::StartsWith("1 ")) << word;
+      ++limits;
+    }
+  }
+  EXPECT_EQ(limits, 13U);
 }
 
 }  // namespace
