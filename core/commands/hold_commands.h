@@ -15,7 +15,7 @@ using HoldRowHandlers = HoldHandlers<LimitHost>;
 inline constexpr std::array kHoldCommands = {
     CommandSpec{
         .name = "RL.CANCEL",
-        .arity = AtLeast(4),
+        .arity = AtLeast(2),
         .flags = kWrite | kFast | kAndKeys | kAlwaysChanges | kApplication,
         .keys = kOneKey,
         .group = "limit",
@@ -29,7 +29,7 @@ inline constexpr std::array kHoldCommands = {
         .handler = HoldRowHandlers::Cancel},
     CommandSpec{
         .name = "RL.COMMIT",
-        .arity = AtLeast(4),
+        .arity = AtLeast(2),
         .flags = kWrite | kFast | kAndKeys | kAlwaysChanges | kApplication,
         .keys = kOneKey,
         .group = "limit",
@@ -46,7 +46,7 @@ inline constexpr std::array kHoldCommands = {
         .handler = HoldRowHandlers::Commit},
     CommandSpec{
         .name = "RL.RESERVE",
-        .arity = AtLeast(7),
+        .arity = AtLeast(3),
         .flags = kWrite | kDenyOom | kFast | kAndKeys | kApplication,
         .keys = kOneKey,
         .group = "limit",

@@ -225,7 +225,7 @@ inline constexpr std::array kLimitCommands = {
         .handler = Handlers::Stats},
     CommandSpec{
         .name = "RL.TAKE",
-        .arity = AtLeast(5),
+        .arity = AtLeast(3),
         .flags = kWrite | kDenyOom | kFast | kAndKeys | kApplication,
         .keys = kOneKey,
         .group = "limit",
@@ -261,7 +261,7 @@ inline constexpr std::array kLimitCommands = {
                 .handler = Handlers::Top},
     CommandSpec{
         .name = "RL.WAIT",
-        .arity = AtLeast(5),
+        .arity = AtLeast(3),
         .flags = kWrite | kDenyOom | kAndKeys | kApplication | kBlocking,
         .keys = kOneKey,
         .group = "limit",

@@ -71,6 +71,7 @@ inline constexpr std::array kReserve = {
     Example{"RL.INSPECT team:7 HOLDS",
             R"([["req-81" 120000 0 "10/s" 1 "100k/m" 1500 "5,held" 1]])"},
     Example{"RL.ALLOW team:7 5,held", "ERR a held limit needs RL.RESERVE"},
+    Example{"RL.RESERVE team:7 5,held", "ERR RL.RESERVE needs HOLD id TTL milliseconds"},
 };
 inline constexpr std::array kCommit = {
     Example{"RL.RESERVE team:7 10/s 100k/m,cost=1500 HOLD req-81 TTL 120000", "1 9 0 900 0"},
@@ -78,6 +79,7 @@ inline constexpr std::array kCommit = {
     Example{"RL.COMMIT team:7 100k/m,cost=812 HOLD req-81", "1 99188 0 488 0"},
     Example{"RL.COMMIT team:7 50/h HOLD req-81", "ERR hold 'req-81' has no limit '50/h'"},
     Example{"RL.COMMIT team:7 HOLD req-82", "0 0 0 0 0"},
+    Example{"RL.COMMIT team:7 100k/m,cost=812", "ERR RL.COMMIT needs HOLD id"},
 };
 inline constexpr std::array kCancel = {
     Example{"RL.RESERVE job 100/h COST 40 HOLD job-1 TTL 60000", "1 60 0 1440000 0"},
@@ -93,6 +95,7 @@ inline constexpr std::array kTake = {
     Example{"RL.TAKE replica:3 100/s UPTO 30", "30 70 0 300 0"},
     Example{"RL.TAKE replica:3 100/s UPTO 500", "70 0 0 1000 0"},
     Example{"RL.TAKE replica:3 100/s UPTO 30", "0 0 10 1000 0"},
+    Example{"RL.TAKE replica:3 100/s", "ERR RL.TAKE needs UPTO tokens"},
 };
 inline constexpr std::array kRefund = {
     Example{"RL.ALLOW job 10/m COST 10", "1 0 0 60000 0"},
@@ -104,6 +107,7 @@ inline constexpr std::array kWait = {
     Example{"RL.WAIT mail 2/s TIMEOUT 100", "0 0 500 1000 0"},
     Example{"RL.WAIT to:example.org 10/s AND mail 2/s TIMEOUT 100", "0 0 500 1000 1"},
     Example{"EXISTS to:example.org", "0"},
+    Example{"RL.WAIT mail 2/s", "ERR RL.WAIT needs TIMEOUT milliseconds"},
 };
 inline constexpr std::array kPolicySet = {
     Example{"RL.POLICY SET free 2/s 1000/h", "OK"},
@@ -111,6 +115,8 @@ inline constexpr std::array kPolicySet = {
     Example{"RL.POLICY SET free 2/s @other",
             "ERR invalid limit '@other': a policy cannot hold another"},
     Example{"RL.ALLOW user:42 @gold", "ERR unknown policy 'gold': RL.POLICY SET makes one"},
+    Example{"RL.ALLOW user:42 @fre",
+            "ERR unknown policy 'fre': did you mean @free? RL.POLICY SET makes one"},
     Example{"RL.POLICY SET paid 5/h", "OK"},
     Example{"RL.ALLOW user:42 @paid COST 5", "1 0 0 3600000 0"},
     Example{"RL.POLICY SET paid 500/h,burst=5", "OK"},

@@ -1,16 +1,36 @@
 #include "core/words/limit_memo.h"
 
+#include <memory>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/hash/hash.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/check.h"
+#include "core/base/nearest.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
+#include "core/spelling/limit_hints.h"
 
 namespace weir {
+
+namespace {
+
+// The error for a policy that is none, with the nearest name among those that are.
+absl::Status UnknownBeside(std::string_view name, const Policies& policies) {
+  const std::vector<std::shared_ptr<const Policy>> all = policies.All();
+  const std::string_view nearest =
+      Nearest(name, all, [](const auto& policy) -> std::string_view { return policy->name; });
+  const std::string hint = nearest.empty() ? "" : DidYouMean("@", nearest, "");
+  if (hint.empty()) return UnknownPolicy(name);
+  return absl::NotFoundError(
+      absl::StrCat("unknown policy ", Quote(name), hint, " RL.POLICY SET makes one"));
+}
+
+}  // namespace
 
 std::size_t LimitMemo::Hash::operator()(std::string_view text) const noexcept {
   return absl::HashOf(AbslView(text));
@@ -75,7 +95,8 @@ absl::Status LimitMemo::Fill(Entry& entry) {
   limits_ -= entry.limits.size();
   entry.limits.clear();
   const std::shared_ptr<const Policy> policy = policies_ ? policies_->Find(word.policy) : nullptr;
-  if (!policy) return UnknownPolicy(word.policy);
+  if (!policy)
+    return policies_ ? UnknownBeside(word.policy, *policies_) : UnknownPolicy(word.policy);
   if (policy->retired) {
     return absl::NotFoundError(absl::StrCat("policy ", Quote(word.policy),
                                             " is retired: the policy file does not have it"));

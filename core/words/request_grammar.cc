@@ -70,10 +70,10 @@ class RequestReader {
     const std::span<const std::string_view> groups = words_.before();
     while (!words_.AtEnd()) WEIR_RETURN_IF_ERROR(ReadOption());
     if (kind_ == RequestKind::kTake && !Seen(Keyword::kUpto)) {
-      return absl::InvalidArgumentError("UPTO and the most tokens to take must follow");
+      return absl::InvalidArgumentError("RL.TAKE needs UPTO tokens");
     }
     if (kind_ == RequestKind::kWait && !Seen(Keyword::kTimeout)) {
-      return absl::InvalidArgumentError("TIMEOUT and the longest wait in ms must follow");
+      return absl::InvalidArgumentError("RL.WAIT needs TIMEOUT milliseconds");
     }
     return kind_ == RequestKind::kTake || kind_ == RequestKind::kReserve ? CheckHold(groups)
                                                                          : absl::OkStatus();
@@ -148,7 +148,9 @@ class RequestReader {
       return has_held_ ? NeedsReserve() : absl::OkStatus();
     }
     if (!Seen(Keyword::kHold) || !Seen(Keyword::kTtl)) {
-      return absl::InvalidArgumentError("HOLD and an id, and TTL and a time in ms, must follow");
+      return absl::InvalidArgumentError(kind_ == RequestKind::kTake
+                                            ? "RL.TAKE with a hold needs HOLD id TTL milliseconds"
+                                            : "RL.RESERVE needs HOLD id TTL milliseconds");
     }
     std::string text = Joined(groups);
     if (kind_ == RequestKind::kTake) absl::StrAppend(&text, "UPTO ", parsed_.upto);

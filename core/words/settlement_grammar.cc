@@ -42,7 +42,8 @@ class SettlementReader {
     } while (words_.TryKeyword(Keyword::kAnd));
     while (!words_.AtEnd()) WEIR_RETURN_IF_ERROR(ReadOption());
     if (!parsed_.id.empty()) return absl::OkStatus();
-    return absl::InvalidArgumentError("HOLD and an id must follow");
+    return absl::InvalidArgumentError(kind_ == SettlementKind::kCancel ? "RL.CANCEL needs HOLD id"
+                                                                       : "RL.COMMIT needs HOLD id");
   }
 
  private:

@@ -1,4 +1,5 @@
-// The error of words that name no command, in Redis's text: clients match on its beginning.
+// The error of words that name no command, in Redis's text: clients match on its beginning. It may
+// end with what was probably meant.
 #pragma once
 
 #include <span>

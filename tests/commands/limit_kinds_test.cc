@@ -201,8 +201,7 @@ TEST_F(CmdLimitKindsTest, NoneHasNothingToGiveBack) {
 // --- bad input of the new ways to ask ---
 
 TEST_F(CmdLimitKindsTest, BadTakes) {
-  EXPECT_EQ(client_.Run("RL.TAKE k 10/s COST 1"),
-            "-ERR UPTO and the most tokens to take must follow\r\n");
+  EXPECT_EQ(client_.Run("RL.TAKE k 10/s COST 1"), "-ERR RL.TAKE needs UPTO tokens\r\n");
   for (const char* line : {"RL.TAKE k 10/s UPTO 0", "RL.TAKE k 10/s UPTO -1",
                            "RL.TAKE k 10/s UPTO 9223372036854775808", "RL.TAKE k 10/s UPTO x"}) {
     EXPECT_THAT(client_.Run(line), HasSubstr("out of range (1 to 9223372036854775807)")) << line;

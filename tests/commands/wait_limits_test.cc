@@ -147,16 +147,16 @@ TEST_F(RlWaitLimitsTest, ErrorsSayWhatWouldBeRightAndChangeNothing) {
       "keep= does not stand in RL.WAIT: tokens reserved ahead would be taken from those whom it "
       "protects";
   const std::vector<std::pair<std::string, std::string>> bad = {
-      {"k 10/s TIMEOUT", "wrong number of arguments for 'rl.wait' command"},
-      {"k 10/s COST 2", "TIMEOUT and the longest wait in ms must follow"},
-      {"k 10/s 20/s WITHLIMITS", "TIMEOUT and the longest wait in ms must follow"},
+      {"k 10/s TIMEOUT", "TIMEOUT needs a number after it"},
+      {"k 10/s COST 2", "RL.WAIT needs TIMEOUT milliseconds"},
+      {"k 10/s 20/s WITHLIMITS", "RL.WAIT needs TIMEOUT milliseconds"},
       {"k 10/s 20/s TIMEOUT", "TIMEOUT needs a number after it"},
       {"k 10/s TIMEOUT -1",
        "invalid TIMEOUT '-1': value is not an integer or out of range (0 to 86400000)"},
       {"k 10/s TIMEOUT 1s",
        "invalid TIMEOUT '1s': value is not an integer or out of range (0 to 86400000)"},
       {"k 10/s TIMEOUT 60001", "invalid TIMEOUT '60001': above the server's max-wait, 60000 ms"},
-      {"k 10/s AND l 10/s", "TIMEOUT and the longest wait in ms must follow"},
+      {"k 10/s AND l 10/s", "RL.WAIT needs TIMEOUT milliseconds"},
       {"k 10/s 20/s AND", "expected a key after AND"},
       {"k 10/s AND l TIMEOUT 10", "expected a limit as in 10/s after the key 'l'"},
       {"l 10/s AND k 5/m,fixed TIMEOUT 10", "limit '5/m,fixed'" + no_window},

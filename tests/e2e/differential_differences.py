@@ -209,7 +209,8 @@ DIFFERENCES = [
     Difference(
         "weir has no keys but buckets",
         ("GET k",),
-        [b"-ERR unknown command 'GET', with args beginning with: 'k' \r\n"],
+        [b"-ERR unknown command 'GET', with args beginning with: 'k' - weir limits rates and stores"
+         b" no values: see RL.HELP\r\n"],
     ),
     Difference(
         "no reply may be cached",

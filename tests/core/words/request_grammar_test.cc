@@ -254,12 +254,13 @@ TEST_F(HoldGrammarTest, HeldLimitsAreForHoldsAndLooks) {
 }
 
 TEST_F(HoldGrammarTest, MistakesAreNamed) {
-  const std::string missing = "HOLD and an id, and TTL and a time in ms, must follow";
+  const std::string missing = "RL.RESERVE needs HOLD id TTL milliseconds";
   EXPECT_EQ(ErrorOf("k 10/s", RequestKind::kReserve), missing);
   EXPECT_EQ(ErrorOf("k 10/s HOLD id", RequestKind::kReserve), missing);
   EXPECT_EQ(ErrorOf("k 10/s TTL 5", RequestKind::kReserve), missing);
-  EXPECT_EQ(ErrorOf("k 10/s UPTO 1 HOLD id", RequestKind::kTake), missing);
-  EXPECT_EQ(ErrorOf("k 10/s UPTO 1 TTL 5", RequestKind::kTake), missing);
+  const std::string of_take = "RL.TAKE with a hold needs HOLD id TTL milliseconds";
+  EXPECT_EQ(ErrorOf("k 10/s UPTO 1 HOLD id", RequestKind::kTake), of_take);
+  EXPECT_EQ(ErrorOf("k 10/s UPTO 1 TTL 5", RequestKind::kTake), of_take);
   EXPECT_EQ(ErrorOf("k 10/s TTL 5 HOLD", RequestKind::kReserve), "HOLD needs an id after it");
   EXPECT_EQ(ErrorOf("k 10/s HOLD id TTL", RequestKind::kReserve), "TTL needs a number after it");
   for (const std::string ttl : {"0", "-1", "86400001", "1s"}) {

@@ -158,8 +158,8 @@ TEST_F(SettlementGrammarTest, MistakesAreNamed) {
       "WITHLIMITS and AT once each";
   const std::string id_rule = ": an id has 1 to 64 bytes";
   for (const auto& [line, error] : std::vector<std::pair<std::string, std::string>>{
-           {"k", "HOLD and an id must follow"},
-           {"k 10/s WITHLIMITS", "HOLD and an id must follow"},
+           {"k", "RL.COMMIT needs HOLD id"},
+           {"k 10/s WITHLIMITS", "RL.COMMIT needs HOLD id"},
            {"k HOLD", "HOLD needs an id after it"},
            {"k HOLD " + std::string(65, 'x'),
             "invalid HOLD '" + std::string(65, 'x') + "'" + id_rule},

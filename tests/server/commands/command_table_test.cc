@@ -202,6 +202,35 @@ TEST(CommandTableTest, SubcommandsFollowTheirContainer) {
             subcommands);
 }
 
+// A row of the commands that newcomers type, and the end of the error.
+struct Unknown {
+  std::vector<std::string> words;
+  std::string end;
+};
+
+TEST(CommandTableTest, AnUnknownCommandSaysWhatToType) {
+  const std::string values = "- weir limits rates and stores no values: see RL.HELP";
+  const std::vector<Unknown> rows = {
+      {{"SET", "a", "b"}, "'a' 'b' " + values},
+      {{"incr", "a"}, "'a' " + values},
+      {{"GET"}, "with: " + values},
+      {{"RL.ALOW", "k", "10/s"}, "'k' '10/s' - did you mean RL.ALLOW?"},
+      {{"rl.hlep"}, "with: - did you mean RL.HELP?"},
+      {{"RL.GET", "k"}, "'k' - see RL.HELP"},
+      {{"ALLOW", "k", "10/s"}, "'k' '10/s' - did you mean RL.ALLOW?"},
+      {{"throttle", "k"}, "'k' - did you mean RL.ALLOW?"},
+      {{"peek", "k"}, "'k' - did you mean RL.PEEK?"},
+      {{"FOO", "k"}, "with args beginning with: 'k' "},
+      {{std::string(200, 'x')}, "with args beginning with: "},
+  };
+  for (const auto& [words, end] : rows) {
+    Conversation client;
+    const std::string reply = client.Call(words);
+    EXPECT_THAT(reply, testing::StartsWith("-ERR unknown command '" + words[0].substr(0, 128)));
+    EXPECT_THAT(reply, testing::EndsWith(end + "\r\n"));
+  }
+}
+
 // "CLIENT" and "ID" are two words: the name under which the table keeps their row is not a command.
 TEST(CommandTableTest, TheNameOfASubcommandsRowIsNoCommand) {
   for (const CommandSpec& spec : CommandTable()) {

@@ -180,7 +180,7 @@ TEST(PipelineTest, TenThousandMixedRequestsAreAnsweredInOrder) {
       case 4:
         requests += RespRequest(std::vector<std::string>{"GET", key});
         absl::StrAppend(&expected, "-ERR unknown command 'GET', with args beginning with: '", key,
-                        "' \r\n");
+                        "' - weir limits rates and stores no values: see RL.HELP\r\n");
         break;
       case 5:
         requests += RespRequest(std::vector<std::string>{"RL.ALLOW", key, "10/x"});
