@@ -9,6 +9,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 
+#include "core/base/nearest.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
 #include "replay/burst_fit.h"
@@ -111,6 +112,17 @@ absl::Status ReadSeconds(const char* name, const std::string& text, Nanos most, 
   return absl::OkStatus();
 }
 
+// The end of the error for an unknown option.
+std::string HintFor(const CLI::App& app, std::string_view word) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  const std::string_view nearest = Nearest(word.substr(0, word.find('=')), names);
+  if (nearest.empty()) return ": --help lists the options";
+  return absl::StrCat(": did you mean ", AbslView(nearest), "?");
+}
+
 // The words that CLI11 has no place for.
 absl::Status CheckRest(const CLI::App& app, const ReplayOptions& options) {
   const std::vector<std::string> rest = app.remaining();
@@ -118,7 +130,7 @@ absl::Status CheckRest(const CLI::App& app, const ReplayOptions& options) {
   const std::string& word = rest.front();
   if (word.size() > 1 && word.starts_with('-')) {
     return absl::InvalidArgumentError(
-        absl::StrCat("unknown option ", Quote(word), ": --help lists the options"));
+        absl::StrCat("unknown option ", Quote(word), HintFor(app, word)));
   }
   return absl::InvalidArgumentError(
       absl::StrCat("unexpected ", Quote(word), " after the log ", Quote(options.log),

@@ -20,6 +20,7 @@
 
 #include "core/base/byte_order_mark.h"
 #include "core/base/check.h"
+#include "core/base/nearest.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
 #include "server/config/option_rows.h"
@@ -75,13 +76,49 @@ absl::Status GivenTwice(std::string_view name) {
   return absl::InvalidArgumentError(absl::StrCat("option '", AbslView(name), "': given twice"));
 }
 
-// The error for a name that is no option. `shown` is the part of the input to quote.
-absl::Status UnknownOptionError(std::string_view kind, std::string_view name,
-                                std::string_view shown) {
+constexpr char kSeeHelp[] = ": see weir-server --help";
+
+// Options of Redis that are not the alias of a row.
+struct RedisOption {
+  std::string_view name;
+  std::string_view hint;
+};
+constexpr std::array kRedisOptions = {
+    RedisOption{"appendonly", "weir saves with --data-dir, as --durability says"},
+    RedisOption{"daemonize", "weir stays in the foreground: systemd or a container starts it"},
+    RedisOption{"logfile", "weir logs to standard error"},
+    RedisOption{"save", "weir saves with --data-dir, each --snapshot-interval"},
+};
+
+// The end of the error for an unknown option: the one that was probably meant.
+std::string OptionHint(std::string_view name, std::string_view dashes) {
+  const auto* const other = std::ranges::find(kRedisOptions, name, &RedisOption::name);
+  if (other != kRedisOptions.end()) return absl::StrCat(": ", AbslView(other->hint));
+  std::string_view meant = name == "slaveof" ? "replicaof" : "";
+  for (const OptionSpec& spec : kOptionRows) {
+    if (!spec.redis_alias.empty() && spec.redis_alias == name) meant = spec.name;
+  }
+  if (meant.empty()) meant = Nearest(name, kOptionRows, &OptionSpec::name);
+  if (meant.empty() || meant == name) return kSeeHelp;
+  return absl::StrCat(": did you mean ", AbslView(dashes), AbslView(meant), "?");
+}
+
+// The end of the error for an argument that is no option, as a path is.
+std::string ArgumentHint(std::string_view argument) {
+  const bool is_path = argument.find('/') != std::string_view::npos ||
+                       argument.ends_with(".conf") || argument.ends_with(".toml");
+  if (!is_path || argument.starts_with('-') || argument.size() > kNearestBytesMax) return kSeeHelp;
+  return absl::StrCat(": weir-server takes no file: did you mean --config ", AbslView(argument),
+                      "?");
+}
+
+// The error for a name that is no option; "--" stands before it on the command line only.
+absl::Status UnknownOptionError(std::string_view dashes, std::string_view name) {
   const auto removed = std::ranges::find(kRemovedOptions, name, &RemovedOption::name);
   if (removed == kRemovedOptions.end()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("unknown ", AbslView(kind), " ", Quote(shown), ": see weir-server --help"));
+        absl::StrCat("unknown option ", Quote(absl::StrCat(AbslView(dashes), AbslView(name))),
+                     OptionHint(name, dashes)));
   }
   return absl::InvalidArgumentError(absl::StrCat("option '", AbslView(removed->name),
                                                  "' was removed: ", AbslView(removed->reason)));
@@ -101,8 +138,7 @@ absl::Status ApplyConfigItem(const CLI::ConfigItem& item, Options& options) {
   }
   const OptionSpec* spec = FindOption(item.name);
   if (spec == nullptr || spec->name == "config") {
-    const std::string_view name = FirstWord(item.name);
-    return UnknownOptionError("option", name, name);
+    return UnknownOptionError("", FirstWord(item.name));
   }
   const bool is_list = std::holds_alternative<AddressList Options::*>(spec->field) ||
                        std::holds_alternative<HostList Options::*>(spec->field) ||
@@ -302,7 +338,9 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) 
   if (const std::vector<std::string> unknown = app.remaining(); !unknown.empty()) {
     const std::string_view argument = unknown.front();
     const std::string_view name = argument.substr(0, argument.find('='));
-    return UnknownOptionError("argument", name.starts_with("--") ? name.substr(2) : name, argument);
+    if (name.starts_with("--")) return UnknownOptionError("--", name.substr(2));
+    return absl::InvalidArgumentError(
+        absl::StrCat("unknown argument ", Quote(argument), ArgumentHint(argument)));
   }
   if (ping->results().size() > 1) return GivenTwice("ping");
   // The file comes first, so that the command line overrides it.

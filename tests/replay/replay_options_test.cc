@@ -72,6 +72,8 @@ TEST(ReplayOptionsTest, BadLines) {
   EXPECT_EQ(with({"--ask", "a 1/s", "--ask", "b 1/s"}),
             "expected --ask once or twice, as in --ask '{key} 10/s'");
   EXPECT_EQ(with({"--nope"}), "unknown option '--nope': --help lists the options");
+  EXPECT_EQ(with({"--colums", "x"}), "unknown option '--colums': did you mean --columns?");
+  EXPECT_EQ(with({"--ipv=6"}), "unknown option '--ipv=6': did you mean --ipv6?");
   EXPECT_EQ(with({"--csv", "--monitor"}), "--csv and --monitor exclude each other");
   EXPECT_EQ(with({"--columns", "time,key"}), "--columns is for --csv");
   for (const char* columns :

@@ -162,7 +162,7 @@ TEST(OptionsTest, PingHasAnAddressOrThatOfTheOptions) {
 }
 
 TEST(OptionsTest, UnknownWordsAreErrors) {
-  EXPECT_EQ(ErrorOf({"--prot", "1"}), "unknown argument '--prot': see weir-server --help");
+  EXPECT_EQ(ErrorOf({"--prot", "1"}), "unknown option '--prot': did you mean --port?");
   for (const std::vector<std::string>& removed :
        {std::vector<std::string>{"--unclean-restart", "empty"}, {"--unclean-restart=full"}}) {
     EXPECT_THAT(ErrorOf(removed), testing::StartsWith("option 'unclean-restart' was removed: "));
@@ -170,6 +170,52 @@ TEST(OptionsTest, UnknownWordsAreErrors) {
   EXPECT_EQ(ErrorOf({"7379"}), "unknown argument '7379': see weir-server --help");
   EXPECT_EQ(ErrorOf({"--port", "1", "2"}), "unknown argument '2': see weir-server --help");
   EXPECT_EQ(ErrorOf({"-p", "1"}), "unknown argument '-p': see weir-server --help");
+}
+
+struct NameOfRedis {
+  std::string name;
+  std::string hint;
+};
+
+TEST(OptionsTest, NamesOfRedisAreExplained) {
+  const std::vector<NameOfRedis> rows = {
+      {"dir", "did you mean --data-dir?"},
+      {"maxmemory", "did you mean --max-memory?"},
+      {"maxclients", "did you mean --max-clients?"},
+      {"aclfile", "did you mean --users-file?"},
+      {"masterauth", "did you mean --primary-password?"},
+      {"masteruser", "did you mean --primary-user?"},
+      {"slaveof", "did you mean --replicaof?"},
+      {"tls-cert-file", "did you mean --tls-cert?"},
+      {"tls-key-file", "did you mean --tls-key?"},
+      {"tls-ca-cert-file", "did you mean --tls-ca?"},
+      {"unixsocket", "did you mean --unix-socket?"},
+      {"unixsocketperm", "did you mean --unix-socket-perm?"},
+      {"loglevel", "did you mean --log-level?"},
+      {"logfile", "weir logs to standard error"},
+      {"appendonly", "weir saves with --data-dir, as --durability says"},
+      {"save", "weir saves with --data-dir, each --snapshot-interval"},
+      {"daemonize", "weir stays in the foreground: systemd or a container starts it"},
+      {"requirepas", "did you mean --requirepass?"},
+      {"quota", "see weir-server --help"},
+  };
+  for (const auto& [name, hint] : rows) {
+    const std::string option = "--" + name;
+    EXPECT_EQ(ErrorOf({option, "1"}), "unknown option '" + option + "': " + hint);
+    // What follows may be a password.
+    EXPECT_EQ(ErrorOf({option + "=1"}), "unknown option '" + option + "': " + hint);
+  }
+  const ConfigFile file("dir = \"x\"\n");
+  EXPECT_THAT(ErrorOf({"--config", file.path()}),
+              testing::EndsWith(":1: unknown option 'dir': did you mean data-dir?"));
+}
+
+TEST(OptionsTest, APathAloneIsNoConfiguration) {
+  EXPECT_EQ(ErrorOf({"redis.conf"}),
+            "unknown argument 'redis.conf': weir-server takes no file: did you mean --config "
+            "redis.conf?");
+  EXPECT_THAT(ErrorOf({"/etc/weir/weir.toml"}),
+              testing::EndsWith(": did you mean --config /etc/weir/weir.toml?"));
 }
 
 TEST(OptionsTest, TheCommandLineWinsOverTheFile) {
@@ -192,12 +238,11 @@ TEST(OptionsTest, TheFilesMistakesNameTheLine) {
     EXPECT_TRUE(error.starts_with(file.path() + ":")) << error;
     return error.substr(std::min(error.size(), file.path().size()));
   };
-  EXPECT_EQ(error_in("prot = 1\n"), ":1: unknown option 'prot': see weir-server --help");
+  EXPECT_EQ(error_in("prot = 1\n"), ":1: unknown option 'prot': did you mean port?");
   EXPECT_THAT(error_in("\n# old\nunclean-restart = \"full\"\n"),
               testing::StartsWith(":3: option 'unclean-restart' was removed: "));
   EXPECT_EQ(error_in("port 1\n"), ":1: unknown option 'port': see weir-server --help");
-  EXPECT_EQ(error_in("port = 1\n\"prot\" = 1\n"),
-            ":2: unknown option 'prot': see weir-server --help");
+  EXPECT_EQ(error_in("port = 1\n\"prot\" = 1\n"), ":2: unknown option 'prot': did you mean port?");
   EXPECT_EQ(error_in("config = \"x\"\n"), ":1: unknown option 'config': see weir-server --help");
   EXPECT_EQ(error_in("threads = 1\n[server]\nport = 1\n"),
             ":2: unknown section 'server': options belong to no section");
