@@ -1,13 +1,17 @@
 // The checks of the files that an operator writes.
+#include <fstream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
+#include "check/calendar_note.h"
 #include "check/counted.h"
 #include "check/file_check.h"
 #include "core/base/quote.h"
@@ -33,6 +37,11 @@ void AddPolicies(FileReport& report, const std::string& path) {
   const absl::StatusOr<PolicyFile> file = ReadPolicyFile(path);
   if (!file.ok()) return Find(report, path, file.status());
   report.facts.push_back(absl::StrCat(path, ": ", Counted(file->size(), "policy", "policies")));
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  if (std::string note = CalendarNote(text.str(), path); !note.empty()) {
+    report.facts.push_back(std::move(note));
+  }
 }
 
 void AddRoutes(FileReport& report, const std::string& path, IsUser is_user) {

@@ -45,6 +45,22 @@ class ConfigCheckTest : public testing::Test {
   std::string config_;
 };
 
+// A beginner takes 1000/day for 1000/d. One note a file is enough, and it is no mistake.
+TEST_F(ConfigCheckTest, TheCalendarsDayIsExplainedOnce) {
+  const auto note_of = [this](std::string_view text) {
+    const FileReport report = CheckPolicyFile(Write("p", text));
+    EXPECT_THAT(report.findings, IsEmpty());
+    return report.facts.size() == 2 ? report.facts[1].substr(directory_.path().size() + 7) : "";
+  };
+  EXPECT_EQ(note_of("[policies]\n# '5/day'\na = ['10/s', '1000/day']\nb = '10/month'\n"),
+            "p:3: 'day' is the calendar's, in UTC: all 1000 are back at midnight; 1000/d is a "
+            "bucket over 24 hours");
+  EXPECT_EQ(note_of("[policies]\na = \"1M/month,name=x\"\n"),
+            "p:2: 'month' is the calendar's, in UTC: all 1M are back on the 1st at midnight; "
+            "1M/30d is a bucket over 30 days");
+  EXPECT_EQ(note_of("[policies]\na = '10/day,tz=UTC'\nb = '10/day,from=06:00'\nc = '10/d'\n"), "");
+}
+
 TEST_F(ConfigCheckTest, FilesWithoutAMistakeAreCounted) {
   Give("policies", "policies.toml", "[policies]\nfree = '10/s'\npaid = '100/s'\n");
   Give("checks", "checks.toml", "[api]\nkey = 'k'\nlimits = ['10/s']\nuser = 'app'\n");
