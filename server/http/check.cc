@@ -14,6 +14,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include <nlohmann/json.hpp>
+#include <spdlog/spdlog.h>
 
 #include "core/words/limit_grammar.h"
 #include "core/words/request_grammar.h"
@@ -202,6 +203,32 @@ Filled AddGroups(const CheckRoute& route, const ProxiedRequest& request, const K
   return Filled::kDone;
 }
 
+// Describes the first variable of a route that has no value in a request.
+std::string MissingIn(const CheckRoute& route, const ProxiedRequest& request,
+                      const KeyHasher& hasher) {
+  for (const CheckGroup& group : route.groups) {
+    std::vector<const CheckTemplate*> templates{&group.key};
+    for (const CheckTemplate& limit : group.limits) templates.push_back(&limit);
+    if (group.cost) templates.push_back(&*group.cost);
+    for (const CheckTemplate* text : templates) {
+      std::string filled;
+      if (!text->Fill(request, hasher, filled)) return text->MissingIn(request);
+    }
+  }
+  return {};
+}
+
+// Counts a check that lacked a value, and warns of it at times: else a proxy that does not pass a
+// field would show only as denials.
+void NoteIncomplete(HttpExchange& exchange, std::string_view name, const CheckRoute& route,
+                    const ProxiedRequest& request) {
+  const auto checks =
+      exchange.http().checks.AddIncomplete(name, exchange.services().clock.HostNow());
+  if (!checks) return;
+  spdlog::warn("check {}: no value for {} ({} such checks since the last such line)", name,
+               MissingIn(route, request, exchange.services().limiter.hasher()), *checks);
+}
+
 // Answers by the route that the path names.
 void AnswerByRoute(HttpExchange& exchange) {
   const std::string_view rest = exchange.head().path.substr(kRoutesPath.size());
@@ -231,6 +258,7 @@ void AnswerByRoute(HttpExchange& exchange) {
   }
   if (is_again) return Allow(exchange);
   if (filled == Filled::kBad) return exchange.Fail(500, error);
+  if (filled == Filled::kMissing) NoteIncomplete(exchange, name, *route, request);
   const bool is_denied = filled == Filled::kMissing && route->answer.missing == OnMissing::kDeny;
   return is_denied ? DenyMissing(exchange, route->answer) : Allow(exchange);
 }

@@ -385,7 +385,31 @@ void CheckRouteTable::Replace(CheckRoutes routes) {
     owned_ = std::make_unique<AdmittedChecks>();
     admitted_.store(owned_.get(), std::memory_order_release);
   }
+  absl::erase_if(incomplete_, [&](const auto& row) { return !routes.contains(row.first); });
+  for (const auto& [name, route] : routes) incomplete_.try_emplace(name);
   routes_.swap(routes);
+}
+
+std::optional<std::uint64_t> CheckRouteTable::AddIncomplete(std::string_view name,
+                                                            HostInstant now) {
+  const MutexLock lock(mutex_);
+  const auto found = incomplete_.find(AbslView(name));
+  if (found == incomplete_.end()) return std::nullopt;  // another file is in force since
+  IncompleteChecks& checks = found->second;
+  ++checks.count;
+  if (checks.told_at && now - *checks.told_at < kIncompleteInterval) return std::nullopt;
+  checks.told_at = now;
+  return checks.count - std::exchange(checks.told, checks.count);
+}
+
+std::vector<std::pair<std::string, std::uint64_t>> CheckRouteTable::Incomplete() const {
+  std::vector<std::pair<std::string, std::uint64_t>> counts;
+  {
+    const MutexLock lock(mutex_);
+    for (const auto& [name, checks] : incomplete_) counts.emplace_back(name, checks.count);
+  }
+  std::ranges::sort(counts);
+  return counts;
 }
 
 }  // namespace weir

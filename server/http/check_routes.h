@@ -24,6 +24,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -31,6 +32,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -39,6 +41,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "core/base/instant.h"
 #include "core/base/mutex.h"
 #include "server/http/check_template.h"
 #include "server/http/proxied_request.h"
@@ -49,6 +52,9 @@ namespace weir {
 
 inline constexpr std::size_t kCheckRoutesMax = 1000;
 inline constexpr std::size_t kCheckGroupsMax = 8;  // of one route
+
+// The time between two lines of the log about incomplete checks by one route.
+inline constexpr std::chrono::minutes kIncompleteInterval{1};
 
 inline constexpr int kDeniedStatus = 429;
 // True for the statuses that can stand for a denial: 400 to 499, and 503.
@@ -105,7 +111,15 @@ class CheckRouteTable {
  public:
   // Null if there is no such route.
   [[nodiscard]] std::shared_ptr<const CheckRoute> Find(std::string_view name) const;
+  // Replaces all routes. Those that stay keep their count of incomplete checks.
   void Replace(CheckRoutes routes);
+
+  // Counts a check by the route `name`, for which a variable had no value. Returns the number of
+  // those since the last line of the log about the route if it is time for another line: at most
+  // one a minute and route.
+  std::optional<std::uint64_t> AddIncomplete(std::string_view name, HostInstant now);
+  // The counts of all routes, by name.
+  [[nodiscard]] std::vector<std::pair<std::string, std::uint64_t>> Incomplete() const;
 
   // The admitted checks of routes with `once`. Not null after a route with `once` was in force.
   [[nodiscard]] AdmittedChecks* admitted() const noexcept {
@@ -113,8 +127,15 @@ class CheckRouteTable {
   }
 
  private:
+  struct IncompleteChecks {
+    std::uint64_t count = 0;
+    std::uint64_t told = 0;  // those that the log's lines have counted
+    std::optional<HostInstant> told_at;
+  };
+
   mutable Mutex mutex_;
   CheckRoutes routes_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<std::string, IncompleteChecks> incomplete_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<AdmittedChecks> owned_ ABSL_GUARDED_BY(mutex_);
   std::atomic<AdmittedChecks*> admitted_{nullptr};
 };

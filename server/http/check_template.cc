@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
+#include "core/base/check.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
 #include "core/words/limit_grammar.h"
@@ -75,6 +76,7 @@ absl::StatusOr<CheckTemplate> CheckTemplate::Parse(std::string_view text) {
 absl::StatusOr<CheckTemplate::Part> CheckTemplate::ParseVariable(std::string_view text) {
   Part part;
   const std::string_view source = text.substr(0, text.find('|'));
+  part.source = source;
   WEIR_RETURN_IF_ERROR(ParseSource(source, part));
   std::string_view filters = text.substr(source.size());
   while (!filters.empty()) {
@@ -154,6 +156,35 @@ ProxiedRequest::Value CheckTemplate::ValueOf(const Part& part, const ProxiedRequ
       break;
   }
   return request.Cookie(part.name);
+}
+
+std::string CheckTemplate::LackOf(const Part& part, const ProxiedRequest& request) {
+  switch (part.variable) {
+    case Variable::kIp:
+      return request.Header("X-Forwarded-For") ? "its X-Forwarded-For has no address at ip_hops"
+                                               : "the request had no X-Forwarded-For";
+    case Variable::kSegment:
+      return absl::StrCat("its path had no segment ", part.segment);
+    case Variable::kHeader:
+      return absl::StrCat("the request had no field ", part.name);
+    case Variable::kQuery:
+      return absl::StrCat("the request had no parameter ", part.name);
+    case Variable::kCookie:
+      return absl::StrCat("the request had no cookie ", part.name);
+    case Variable::kMethod:
+    case Variable::kHost:
+    case Variable::kPath:
+      break;
+  }
+  return "the proxy did not say it, see `original` in docs/http.md";
+}
+
+std::string CheckTemplate::MissingIn(const ProxiedRequest& request) const {
+  std::string scratch;
+  const auto part = std::ranges::find_if(
+      parts_, [&](const Part& each) { return !ValueOf(each, request, scratch); });
+  WEIR_CHECK(part != parts_.end());
+  return absl::StrCat("{", part->source, "}: ", LackOf(*part, request));
 }
 
 bool CheckTemplate::Fill(const ProxiedRequest& request, const KeyHasher& hasher,

@@ -50,6 +50,10 @@ class CheckTemplate {
   [[nodiscard]] bool Fill(const ProxiedRequest& request, const KeyHasher& hasher,
                           std::string& out) const;
 
+  // Names the first variable without a value, and what the request lacks: "{ip}: the request had
+  // no X-Forwarded-For". Requires: Fill() has returned false for this request.
+  [[nodiscard]] std::string MissingIn(const ProxiedRequest& request) const;
+
  private:
   enum class Variable : std::uint8_t {
     kIp,
@@ -63,6 +67,7 @@ class CheckTemplate {
   };
   struct Part {
     std::string literal;  // before the variable
+    std::string source;   // "header:x-tenant"
     Variable variable{};
     std::string name;  // of a header, a parameter or a cookie
     int segment = 0;
@@ -73,6 +78,8 @@ class CheckTemplate {
 
   [[nodiscard]] static absl::StatusOr<Part> ParseVariable(std::string_view text);
   [[nodiscard]] static absl::Status ParseSource(std::string_view text, Part& part);
+  // What a request without the value of `part` lacks.
+  [[nodiscard]] static std::string LackOf(const Part& part, const ProxiedRequest& request);
   [[nodiscard]] static ProxiedRequest::Value ValueOf(const Part& part,
                                                      const ProxiedRequest& request,
                                                      std::string& scratch);

@@ -13,6 +13,14 @@ std::string MetricLabel(std::string_view text) {
   return label;
 }
 
+bool LimitLabels::Part::Take(const Rows& all, std::size_t rows_max) {
+  const bool follows = HasMore(all);
+  begin_ = follows ? end_ : all.begin();
+  end_ = begin_;
+  for (size_ = 0; size_ < rows_max && end_ != all.end(); ++size_) ++end_;
+  return follows;
+}
+
 LimitLabels::Folded LimitLabels::Fold(const LimitTotals::Rows& rows, std::size_t labels_max) {
   Folded folded;
   MutexLock lock(mutex_);

@@ -37,6 +37,20 @@ class LimitLabels {
     [[nodiscard]] Rows::const_iterator begin() const { return first; }
     [[nodiscard]] Rows::const_iterator end() const { return last; }
   };
+  // Consecutive rows of a table, which one walks in parts. Not thread-safe.
+  class Part {
+   public:
+    // Chooses the next rows of `all`, at most `rows_max`. Returns whether they follow earlier ones.
+    bool Take(const Rows& all, std::size_t rows_max);
+    // True if there are rows behind the chosen ones.
+    [[nodiscard]] bool HasMore(const Rows& all) const { return size_ > 0 && end_ != all.end(); }
+    [[nodiscard]] RowRange rows() const { return {begin_, end_}; }
+
+   private:
+    Rows::const_iterator begin_;
+    Rows::const_iterator end_;
+    std::size_t size_ = 0;
+  };
   struct Folded {
     Rows rows;
     std::size_t folded_names = 0;  // of the rows that are counted under kOtherLimits

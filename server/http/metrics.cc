@@ -50,20 +50,10 @@ class Scrape : public ServerReader {
     }
     return *limits_;
   }
-  // Chooses the next rows of the limits, at most `rows_max`. Returns whether they follow earlier
-  // ones.
-  bool TakeRows(std::size_t rows_max) {
-    const LimitLabels::Rows& all = Limits().rows;
-    const bool goes_on = HasMoreRows();
-    rows_begin_ = goes_on ? rows_end_ : all.begin();
-    rows_end_ = rows_begin_;
-    for (rows_ = 0; rows_ < rows_max && rows_end_ != all.end(); ++rows_) ++rows_end_;
-    return goes_on;
-  }
-  // True if there are rows behind the chosen ones.
-  [[nodiscard]] bool HasMoreRows() { return rows_ > 0 && rows_end_ != Limits().rows.end(); }
-  // The chosen rows.
-  [[nodiscard]] LimitLabels::RowRange Rows() const { return {rows_begin_, rows_end_}; }
+  // The rows of the limits, in parts.
+  bool TakeRows(std::size_t rows_max) { return part_.Take(Limits().rows, rows_max); }
+  [[nodiscard]] bool HasMoreRows() { return part_.HasMore(Limits().rows); }
+  [[nodiscard]] LimitLabels::RowRange Rows() const { return part_.rows(); }
   [[nodiscard]] const CommandRows& Commands() {
     if (!commands_) commands_ = services.totals.CommandsOf(services);
     return *commands_;
@@ -83,9 +73,7 @@ class Scrape : public ServerReader {
 
  private:
   std::optional<LimitLabels::Folded> limits_;
-  LimitLabels::Rows::const_iterator rows_begin_;
-  LimitLabels::Rows::const_iterator rows_end_;
-  std::size_t rows_ = 0;
+  LimitLabels::Part part_;
   std::optional<CommandRows> commands_;
   std::optional<StatsNumbers> counters_;
 };
@@ -198,6 +186,12 @@ void CollectResponses(Scrape& scrape, Samples& samples) {
   }
 }
 
+void CollectIncompleteChecks(Scrape& scrape, Samples& samples) {
+  for (const auto& [route, checks] : scrape.http.checks.Incomplete()) {
+    samples.Add(checks, {{"route", route}});
+  }
+}
+
 void CollectEvicted(Scrape& scrape, Samples& samples) {
   samples.Add(scrape.services.limiter.evicted(), {{"full", "false"}});
   samples.Add(scrape.services.limiter.evicted_full(), {{"full", "true"}});
@@ -299,6 +293,10 @@ constexpr Metric kMetrics[] = {
     {"weir_http_responses_total", kCounter,
      "Responses over HTTP. One that a failed save replaces by a 503 counts as both.",
      CollectResponses},
+    {"weir_check_incomplete_total", kCounter,
+     "Checks that lacked the value of a variable, by the route of /check that they asked; without "
+     "those of a route that skips such groups.",
+     CollectIncompleteChecks},
     // The table
     Single("weir_buckets", kGauge, "Buckets in memory, with full ones that are not swept yet.",
            [](Scrape& scrape) { return scrape.Size().buckets; }),

@@ -2,6 +2,8 @@
 // route and what would be right. Method: a file with every key; each kind of mistake.
 #include "server/http/check_routes.h"
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,7 +17,11 @@
 namespace weir {
 namespace {
 
+using testing::ElementsAre;
+using testing::Eq;
 using testing::HasSubstr;
+using testing::Optional;
+using testing::Pair;
 using testing::SizeIs;
 using testing::StartsWith;
 
@@ -202,6 +208,20 @@ TEST(CheckRoutesTest, FileHasBounds) {
   EXPECT_TRUE(Parse(limits + "]").ok());
   EXPECT_THAT(ErrorOf(limits + "]\n[[a.and]]\nkey = \"l\"\nlimits = [\"1/s\"]"),
               HasSubstr("its groups have more than 64 limits together"));
+}
+
+TEST(CheckRoutesTest, IncompleteChecksAreToldOnceAMinuteAndRoute) {
+  CheckRouteTable table;
+  CheckRoutes routes;
+  for (const char* name : {"a", "b"}) routes.emplace(name, std::make_shared<const CheckRoute>());
+  table.Replace(routes);
+  const HostInstant begin{Nanos{0}};
+  EXPECT_THAT(table.AddIncomplete("a", begin), Optional(1));
+  EXPECT_THAT(table.AddIncomplete("a", begin + kIncompleteInterval / 2), Eq(std::nullopt));
+  EXPECT_THAT(table.AddIncomplete("b", begin + kIncompleteInterval / 2), Optional(1));
+  EXPECT_THAT(table.AddIncomplete("a", begin + kIncompleteInterval), Optional(2));
+  EXPECT_THAT(table.AddIncomplete("none", begin), Eq(std::nullopt));
+  EXPECT_THAT(table.Incomplete(), ElementsAre(Pair("a", 3), Pair("b", 1)));
 }
 
 TEST(CheckRoutesTest, FilesAreReadOrTheReasonIsTold) {

@@ -19,6 +19,16 @@ using testing::MatchesRegex;
 
 class CheckTemplateTest : public testing::Test {
  protected:
+  // What a template without a value says that the request lacks.
+  std::string MissingIn(std::string_view text) {
+    HttpHead head;
+    head.fields = fields_;
+    const ProxiedRequest request(head, "/v1", form_);
+    const absl::StatusOr<CheckTemplate> parsed = CheckTemplate::Parse(text);
+    EXPECT_TRUE(parsed.ok()) << parsed.status();
+    std::string filled;
+    return parsed->Fill(request, hasher_, filled) ? filled : parsed->MissingIn(request);
+  }
   std::string Fill(std::string_view text) {
     const absl::StatusOr<CheckTemplate> parsed = CheckTemplate::Parse(text);
     EXPECT_TRUE(parsed.ok()) << parsed.status();
@@ -44,6 +54,20 @@ class CheckTemplateTest : public testing::Test {
                                     {"X-Empty", ""},
                                     {"Cookie", "id=C0"}};
 };
+
+TEST_F(CheckTemplateTest, FirstVariableWithoutAValueIsNamed) {
+  EXPECT_EQ(MissingIn("{ip}.{header:x-none|hash}.{header:x-no}"),
+            "{header:x-none}: the request had no field x-none");
+  EXPECT_EQ(MissingIn("{query:q}"), "{query:q}: the request had no parameter q");
+  EXPECT_EQ(MissingIn("{cookie:c|lower}"), "{cookie:c}: the request had no cookie c");
+  EXPECT_EQ(MissingIn("{path:1}{path:2}"), "{path:2}: its path had no segment 2");
+  EXPECT_EQ(MissingIn("{host}"),
+            "{host}: the proxy did not say it, see `original` in docs/http.md");
+  form_.ip_hops = 2;
+  EXPECT_EQ(MissingIn("{ip}"), "{ip}: its X-Forwarded-For has no address at ip_hops");
+  fields_.clear();
+  EXPECT_EQ(MissingIn("{ip}"), "{ip}: the request had no X-Forwarded-For");
+}
 
 TEST_F(CheckTemplateTest, VariablesAreFilled) {
   const std::pair<std::string_view, std::string_view> cases[] = {

@@ -16,15 +16,18 @@
 #include "tests/support/conversation.h"
 #include "tests/support/http_conversation.h"
 #include "tests/support/http_server_on_disk.h"
+#include "tests/support/metrics_page.h"
 #include "tests/support/temporary_directory.h"
 
 namespace weir {
 namespace {
 
+using testing::ElementsAre;
 using testing::Eq;
 using testing::HasSubstr;
 using testing::Not;
 using testing::Optional;
+using testing::Pair;
 
 constexpr std::string_view kFrom7 = "X-Forwarded-For: 192.0.2.7\r\n";
 
@@ -158,6 +161,13 @@ TEST_F(CheckTest, MissingValueDeniesAllowsOrSkips) {
   EXPECT_EQ(Status(kTenant), 200);
   EXPECT_EQ(Status(kTenant), 429);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(Status(""), 200);  // no group is left
+  // Two of `deny` and three of `allow`; a route that skips expects them. The count outlives a
+  // change of the file, and goes with its route.
+  CheckRouteTable& checks = client_.server().http.checks;
+  EXPECT_THAT(checks.Incomplete(), ElementsAre(Pair("api", 5)));
+  EXPECT_EQ(PageOf(client_.server()).Of("weir_check_incomplete_total", {{"route", "api"}}), 5);
+  Route("[other]\nkey = \"k\"\nlimits = [\"1/m\"]\n");
+  EXPECT_THAT(checks.Incomplete(), ElementsAre(Pair("other", 0)));
 }
 
 // The user's own field stands to the left of the proxy's, or in a field before it.

@@ -122,6 +122,7 @@ weir_command_errors_total{command="rl.allow"} 2
 weir_command_errors_total{command="rl.charge"} 0
 # TYPE weir_errors_total counter
 weir_errors_total{prefix="ERR"} 2
+# TYPE weir_check_incomplete_total counter
 # TYPE weir_buckets gauge
 weir_buckets 3
 # TYPE weir_table_bytes gauge
