@@ -15,8 +15,8 @@
 #include "core/commands/reply_numbers.h"
 #include "tests/commands/client.h"
 #include "tests/commands/differences.h"
-#include "tests/support/generators.h"
-#include "tests/support/model_history.h"
+#include "tests/random/generators.h"
+#include "tests/random/model_history.h"
 
 namespace weir {
 namespace {

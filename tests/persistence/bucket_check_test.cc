@@ -11,11 +11,11 @@
 #include "core/rules/fixed_window.h"
 #include "core/rules/rule.h"
 #include "core/rules/sliding_window.h"
+#include "tests/random/generators.h"
+#include "tests/random/windows.h"
 #include "tests/support/decide_or_ban.h"
 #include "tests/support/fake_clock.h"
-#include "tests/support/generators.h"
 #include "tests/support/limit_shapes.h"
-#include "tests/support/windows.h"
 
 namespace weir {
 namespace {

@@ -14,7 +14,7 @@
 #include "gtest/gtest.h"
 
 #include "tests/persistence/kept_server.h"
-#include "tests/support/random_load.h"
+#include "tests/random/random_load.h"
 #include "tests/support/temporary_directory.h"
 #include "tests/support/test_scale.h"
 

@@ -13,7 +13,7 @@
 
 #include "tests/persistence/faulty_file_system.h"
 #include "tests/persistence/kept_server.h"
-#include "tests/support/random_load.h"
+#include "tests/random/random_load.h"
 #include "tests/support/temporary_directory.h"
 #include "tests/support/test_scale.h"
 

@@ -19,8 +19,8 @@
 #include "core/words/limit_bytes.h"
 #include "core/words/policy_bytes.h"
 #include "persistence/hold_format.h"
+#include "tests/random/generators.h"
 #include "tests/support/fake_clock.h"
-#include "tests/support/generators.h"
 #include "tests/support/policy_limits.h"
 
 namespace weir {

@@ -20,8 +20,8 @@
 #include "gtest/gtest.h"
 
 #include "persistence/saver.h"
+#include "tests/random/generators.h"
 #include "tests/support/fake_clock.h"
-#include "tests/support/generators.h"
 
 namespace weir {
 

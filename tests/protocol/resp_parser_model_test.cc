@@ -18,7 +18,7 @@
 #include "tests/protocol/naive_resp_parser.h"
 #include "tests/protocol/pieces.h"
 #include "tests/protocol/resp_transcript.h"
-#include "tests/support/property.h"
+#include "tests/random/property.h"
 
 namespace weir {
 namespace {

@@ -15,9 +15,9 @@
 #include "core/words/policies.h"
 #include "replay/question.h"
 #include "replay/trial.h"
-#include "tests/support/generators.h"
+#include "tests/random/generators.h"
+#include "tests/random/property.h"
 #include "tests/support/oracle.h"
-#include "tests/support/property.h"
 
 namespace weir {
 namespace {

@@ -17,7 +17,7 @@
 #include "core/base/status.h"
 #include "server/observe/monitors.h"
 #include "tests/protocol/client_networks.h"
-#include "tests/support/property.h"
+#include "tests/random/property.h"
 
 namespace weir {
 namespace {

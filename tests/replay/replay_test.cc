@@ -16,9 +16,9 @@
 #include <rapidcheck.h>
 
 #include "server/observe/monitors.h"
-#include "tests/support/generators.h"
+#include "tests/random/generators.h"
+#include "tests/random/property.h"
 #include "tests/support/model_limiter.h"
-#include "tests/support/property.h"
 #include "tests/support/temporary_directory.h"
 
 namespace weir {

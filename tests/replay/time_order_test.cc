@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include "tests/support/property.h"
+#include "tests/random/property.h"
 
 namespace weir {
 namespace {

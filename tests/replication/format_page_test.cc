@@ -15,8 +15,8 @@
 #include "replication/lineage.h"
 #include "replication/policy_records.h"
 #include "replication/records.h"
+#include "tests/random/generators.h"
 #include "tests/replication/frames.h"
-#include "tests/support/generators.h"
 #include "tests/support/policy_limits.h"
 
 namespace weir {

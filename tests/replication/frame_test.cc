@@ -11,9 +11,9 @@
 
 #include "core/base/record_bytes.h"
 #include "replication/frame_bodies.h"
+#include "tests/random/generators.h"
+#include "tests/random/property.h"
 #include "tests/replication/frames.h"
-#include "tests/support/generators.h"
-#include "tests/support/property.h"
 
 namespace weir {
 namespace {

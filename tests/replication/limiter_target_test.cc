@@ -14,8 +14,8 @@
 #include "core/words/policies.h"
 #include "replication/policy_records.h"
 #include "replication/records.h"
+#include "tests/random/generators.h"
 #include "tests/support/fake_clock.h"
-#include "tests/support/generators.h"
 #include "tests/support/policy_limits.h"
 #include "tests/support/table_contents.h"
 

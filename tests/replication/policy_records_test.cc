@@ -13,9 +13,9 @@
 #include "core/base/id_type.h"
 #include "core/words/limit_grammar.h"
 #include "core/words/policy_bytes.h"
-#include "tests/support/kept_limits.h"
+#include "tests/random/kept_limits.h"
+#include "tests/random/property.h"
 #include "tests/support/policy_limits.h"
-#include "tests/support/property.h"
 
 namespace weir {
 namespace {

@@ -15,11 +15,11 @@
 #include "core/table/hold_bytes.h"
 #include "core/words/limit_bytes.h"
 #include "replication/varint.h"
+#include "tests/random/generators.h"
+#include "tests/random/kept_limits.h"
+#include "tests/random/property.h"
 #include "tests/replication/frames.h"
-#include "tests/support/generators.h"
-#include "tests/support/kept_limits.h"
 #include "tests/support/printing.h"
-#include "tests/support/property.h"
 
 namespace weir {
 namespace {

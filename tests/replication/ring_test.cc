@@ -10,9 +10,9 @@
 
 #include "gtest/gtest.h"
 
+#include "tests/random/generators.h"
+#include "tests/random/property.h"
 #include "tests/replication/frames.h"
-#include "tests/support/generators.h"
-#include "tests/support/property.h"
 
 namespace weir {
 namespace {

@@ -8,9 +8,9 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/random/generators.h"
 #include "tests/server/exchanges.h"
 #include "tests/server/loopback.h"
-#include "tests/support/generators.h"
 
 namespace weir {
 namespace {

@@ -13,11 +13,11 @@
 #include <gtest/gtest.h>
 
 #include "core/limiter/limiter.h"
+#include "tests/random/generators.h"
 #include "tests/server/loopback.h"
 #include "tests/server/net/io_thread_steps.h"
 #include "tests/server/notify_socket.h"
 #include "tests/support/fake_clock.h"
-#include "tests/support/generators.h"
 
 namespace weir {
 namespace {

@@ -9,7 +9,7 @@
 #include <rapidcheck.h>
 
 #include "tests/commands/client.h"
-#include "tests/support/property.h"
+#include "tests/random/property.h"
 
 namespace weir {
 namespace {

@@ -9,7 +9,7 @@
 #include <boost/multiprecision/cpp_int.hpp>
 #include <rapidcheck.h>
 
-#include "tests/support/property.h"
+#include "tests/random/property.h"
 
 namespace weir {
 namespace {

@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "core/words/limit_memo.h"
-#include "tests/support/property.h"
+#include "tests/random/property.h"
 
 namespace weir {
 namespace {

@@ -15,10 +15,10 @@
 
 #include "core/base/wide.h"
 #include "core/rules/rule.h"
+#include "tests/random/generators.h"
+#include "tests/random/property.h"
+#include "tests/random/windows.h"
 #include "tests/support/decide_or_ban.h"
-#include "tests/support/generators.h"
-#include "tests/support/property.h"
-#include "tests/support/windows.h"
 
 namespace weir {
 namespace {

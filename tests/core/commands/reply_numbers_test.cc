@@ -8,8 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/support/generators.h"
-#include "tests/support/property.h"
+#include "tests/random/generators.h"
+#include "tests/random/property.h"
 
 namespace weir {
 namespace {

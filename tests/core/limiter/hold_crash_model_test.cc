@@ -11,9 +11,9 @@
 
 #include "gtest/gtest.h"
 
-#include "tests/support/hold_history.h"
+#include "tests/random/hold_history.h"
+#include "tests/random/property.h"
 #include "tests/support/model_disk.h"
-#include "tests/support/property.h"
 #include "tests/support/take_all.h"
 #include "tests/support/test_scale.h"
 

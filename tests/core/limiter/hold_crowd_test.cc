@@ -13,7 +13,7 @@
 #include <rapidcheck.h>
 
 #include "tests/core/limiter/hold_fixture.h"
-#include "tests/support/property.h"
+#include "tests/random/property.h"
 
 namespace weir {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "gtest/gtest.h"
 
-#include "tests/support/hold_history.h"
-#include "tests/support/property.h"
+#include "tests/random/hold_history.h"
+#include "tests/random/property.h"
 #include "tests/support/test_scale.h"
 
 namespace weir {

@@ -9,9 +9,9 @@
 #include <rapidcheck.h>
 
 #include "core/limiter/limiter.h"
+#include "tests/random/generators.h"
+#include "tests/random/property.h"
 #include "tests/support/fake_clock.h"
-#include "tests/support/generators.h"
-#include "tests/support/property.h"
 
 namespace weir {
 namespace {

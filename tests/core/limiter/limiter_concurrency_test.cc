@@ -22,8 +22,8 @@
 
 #include "core/limiter/limiter.h"
 #include "core/rules/rule.h"
+#include "tests/random/generators.h"
 #include "tests/support/fake_clock.h"
-#include "tests/support/generators.h"
 #include "tests/support/oracle.h"
 #include "tests/support/printing.h"
 #include "tests/support/take_all.h"

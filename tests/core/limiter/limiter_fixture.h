@@ -13,8 +13,8 @@
 #include "gtest/gtest.h"
 
 #include "core/limiter/limiter.h"
+#include "tests/random/generators.h"
 #include "tests/support/fake_clock.h"
-#include "tests/support/generators.h"
 #include "tests/support/printing.h"
 
 namespace weir {

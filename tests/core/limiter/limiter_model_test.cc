@@ -13,9 +13,9 @@
 #include "gtest/gtest.h"
 
 #include "core/limiter/limiter.h"
-#include "tests/support/generators.h"
-#include "tests/support/model_history.h"
-#include "tests/support/windows.h"
+#include "tests/random/generators.h"
+#include "tests/random/model_history.h"
+#include "tests/random/windows.h"
 
 namespace weir {
 namespace {

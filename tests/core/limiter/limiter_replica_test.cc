@@ -14,9 +14,9 @@
 
 #include "core/limiter/change_hub.h"
 #include "tests/core/limiter/replica_link.h"
+#include "tests/random/random_load.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/model_disk.h"
-#include "tests/support/random_load.h"
 #include "tests/support/table_contents.h"
 #include "tests/support/test_scale.h"
 

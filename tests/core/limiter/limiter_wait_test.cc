@@ -16,8 +16,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/core/limiter/limiter_fixture.h"
+#include "tests/random/property.h"
 #include "tests/support/oracle.h"
-#include "tests/support/property.h"
 
 namespace weir {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "gtest/gtest.h"
 
+#include "tests/random/random_load.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/model_disk.h"
-#include "tests/support/random_load.h"
 #include "tests/support/take_all.h"
 #include "tests/support/test_scale.h"
 

@@ -10,8 +10,8 @@
 
 #include "core/base/check.h"
 #include "core/table/key_bound.h"
+#include "tests/random/generators.h"
 #include "tests/support/fake_clock.h"
-#include "tests/support/generators.h"
 #include "tests/support/test_scale.h"
 
 namespace weir {

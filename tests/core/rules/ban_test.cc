@@ -12,10 +12,10 @@
 #include "core/rules/token_bucket.h"
 #include "tests/core/rules/difference.h"
 #include "tests/core/rules/rule_fixture.h"
+#include "tests/random/histories.h"
+#include "tests/random/windows.h"
 #include "tests/support/any_oracle.h"
 #include "tests/support/decide_or_ban.h"
-#include "tests/support/histories.h"
-#include "tests/support/windows.h"
 
 namespace weir {
 namespace {

@@ -17,9 +17,9 @@
 
 #include "core/base/id_type.h"
 #include "core/base/status.h"
+#include "tests/random/calendars.h"
+#include "tests/random/property.h"
 #include "tests/support/calendar_oracle.h"
-#include "tests/support/calendars.h"
-#include "tests/support/property.h"
 
 namespace weir {
 namespace {

@@ -9,9 +9,9 @@
 #include "core/rules/calendar.h"
 #include "core/rules/fixed_window.h"
 #include "tests/core/rules/window_life.h"
+#include "tests/random/histories.h"
+#include "tests/random/windows.h"
 #include "tests/support/calendar_oracle.h"
-#include "tests/support/histories.h"
-#include "tests/support/windows.h"
 
 namespace weir {
 namespace {

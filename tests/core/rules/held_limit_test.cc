@@ -10,8 +10,8 @@
 
 #include "core/rules/settlement.h"
 #include "tests/core/rules/rule_fixture.h"
+#include "tests/random/property.h"
 #include "tests/support/limit_shapes.h"
-#include "tests/support/property.h"
 
 namespace weir {
 namespace {

@@ -15,8 +15,8 @@
 #include <rapidcheck.h>
 
 #include "core/base/status.h"
+#include "tests/random/property.h"
 #include "tests/support/limit_shapes.h"
-#include "tests/support/property.h"
 
 namespace weir {
 namespace {

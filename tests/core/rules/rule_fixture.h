@@ -9,8 +9,8 @@
 #include "gtest/gtest.h"
 
 #include "core/rules/rule.h"
+#include "tests/random/generators.h"
 #include "tests/support/fake_clock.h"
-#include "tests/support/generators.h"
 #include "tests/support/printing.h"
 
 namespace weir {

@@ -10,12 +10,12 @@
 #include <rapidcheck.h>
 
 #include "core/rules/settlement.h"
-#include "tests/support/calendars.h"
+#include "tests/random/calendars.h"
+#include "tests/random/generators.h"
+#include "tests/random/histories.h"
+#include "tests/random/windows.h"
 #include "tests/support/fake_clock.h"
-#include "tests/support/generators.h"
-#include "tests/support/histories.h"
 #include "tests/support/settled_history.h"
-#include "tests/support/windows.h"
 
 namespace weir {
 namespace {

@@ -6,8 +6,8 @@
 #include "gtest/gtest.h"
 
 #include "core/rules/token_bucket.h"
-#include "tests/support/generators.h"
-#include "tests/support/histories.h"
+#include "tests/random/generators.h"
+#include "tests/random/histories.h"
 
 namespace weir {
 namespace {

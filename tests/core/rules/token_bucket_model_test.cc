@@ -9,9 +9,9 @@
 
 #include "core/rules/token_bucket.h"
 #include "tests/core/rules/difference.h"
+#include "tests/random/generators.h"
+#include "tests/random/histories.h"
 #include "tests/support/fake_clock.h"
-#include "tests/support/generators.h"
-#include "tests/support/histories.h"
 #include "tests/support/oracle.h"
 
 namespace weir {

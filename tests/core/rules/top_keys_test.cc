@@ -15,8 +15,8 @@
 #include "gtest/gtest.h"
 
 #include "core/table/key_hash.h"
-#include "tests/support/generators.h"
-#include "tests/support/property.h"
+#include "tests/random/generators.h"
+#include "tests/random/property.h"
 #include "tests/support/test_scale.h"
 
 namespace weir {

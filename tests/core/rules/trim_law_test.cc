@@ -12,7 +12,7 @@
 #include "core/rules/settlement.h"
 #include "core/rules/sliding_window.h"
 #include "tests/core/rules/rule_fixture.h"
-#include "tests/support/windows.h"
+#include "tests/random/windows.h"
 
 namespace weir {
 namespace {

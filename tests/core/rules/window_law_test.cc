@@ -8,8 +8,8 @@
 #include "gtest/gtest.h"
 
 #include "tests/core/rules/window_life.h"
-#include "tests/support/histories.h"
-#include "tests/support/windows.h"
+#include "tests/random/histories.h"
+#include "tests/random/windows.h"
 
 namespace weir {
 namespace {

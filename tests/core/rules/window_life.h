@@ -5,8 +5,8 @@
 
 #include "core/base/instant.h"
 #include "core/rules/step.h"
-#include "tests/support/histories.h"
-#include "tests/support/windows.h"
+#include "tests/random/histories.h"
+#include "tests/random/windows.h"
 
 namespace weir {
 

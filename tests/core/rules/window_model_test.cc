@@ -7,10 +7,10 @@
 #include "gtest/gtest.h"
 
 #include "tests/core/rules/difference.h"
+#include "tests/random/histories.h"
+#include "tests/random/windows.h"
 #include "tests/support/fake_clock.h"
-#include "tests/support/histories.h"
 #include "tests/support/window_oracle.h"
-#include "tests/support/windows.h"
 
 namespace weir {
 namespace {

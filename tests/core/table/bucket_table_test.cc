@@ -16,7 +16,7 @@
 
 #include "gtest/gtest.h"
 
-#include "tests/support/generators.h"
+#include "tests/random/generators.h"
 #include "tests/support/test_scale.h"
 
 namespace weir {

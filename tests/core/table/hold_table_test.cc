@@ -12,8 +12,8 @@
 #include <malloc.h>
 
 #include "core/base/id_type.h"
-#include "tests/support/generators.h"
-#include "tests/support/property.h"
+#include "tests/random/generators.h"
+#include "tests/random/property.h"
 
 namespace weir {
 namespace {

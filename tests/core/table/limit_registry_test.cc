@@ -12,7 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-#include "tests/support/generators.h"
+#include "tests/random/generators.h"
 
 namespace weir {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "gtest/gtest.h"
 
-#include "tests/support/generators.h"
-#include "tests/support/property.h"
+#include "tests/random/generators.h"
+#include "tests/random/property.h"
 
 namespace weir {
 namespace {

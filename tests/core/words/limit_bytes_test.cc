@@ -10,7 +10,7 @@
 
 #include "core/base/id_type.h"
 #include "core/base/record_bytes.h"
-#include "tests/support/kept_limits.h"
+#include "tests/random/kept_limits.h"
 
 namespace weir {
 namespace {

@@ -16,8 +16,8 @@
 #include "core/base/status.h"
 #include "core/words/limit_grammar.h"
 #include "tests/core/words/limit_word_text.h"
-#include "tests/support/calendars.h"
-#include "tests/support/property.h"
+#include "tests/random/calendars.h"
+#include "tests/random/property.h"
 
 namespace weir {
 

@@ -17,7 +17,7 @@
 
 #include "core/words/policies.h"
 #include "core/words/policy_bytes.h"
-#include "tests/support/generators.h"
+#include "tests/random/generators.h"
 #include "tests/support/policy_limits.h"
 
 namespace weir {

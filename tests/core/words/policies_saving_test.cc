@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "core/words/policies.h"
-#include "tests/support/generators.h"
+#include "tests/random/generators.h"
 #include "tests/support/policy_limits.h"
 
 namespace weir {

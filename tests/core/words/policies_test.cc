@@ -15,7 +15,7 @@
 
 #include "core/base/status.h"
 #include "core/words/limit_grammar.h"
-#include "tests/support/generators.h"
+#include "tests/random/generators.h"
 #include "tests/support/policy_limits.h"
 #include "tests/support/printing.h"
 

@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/record_bytes.h"
-#include "tests/support/kept_limits.h"
+#include "tests/random/kept_limits.h"
 #include "tests/support/policy_limits.h"
 
 namespace weir {

@@ -11,9 +11,9 @@
 #include <gtest/gtest.h>
 
 #include "core/base/status.h"
-#include "tests/support/generators.h"
+#include "tests/random/generators.h"
+#include "tests/random/property.h"
 #include "tests/support/printing.h"
-#include "tests/support/property.h"
 
 namespace weir {
 namespace {

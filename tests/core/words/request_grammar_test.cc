@@ -16,9 +16,9 @@
 
 #include "core/base/status.h"
 #include "core/table/hold.h"
+#include "tests/random/generators.h"
+#include "tests/random/property.h"
 #include "tests/support/bad_requests.h"
-#include "tests/support/generators.h"
-#include "tests/support/property.h"
 
 namespace weir {
 namespace {

@@ -15,9 +15,9 @@
 #include "module/values/module.h"
 #include "module/values/open_key.h"
 #include "module/values/state_bytes.h"
-#include "tests/support/generators.h"
+#include "tests/random/generators.h"
+#include "tests/random/property.h"
 #include "tests/support/policy_limits.h"
-#include "tests/support/property.h"
 
 namespace weir {
 namespace {

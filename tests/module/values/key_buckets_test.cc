@@ -11,8 +11,8 @@
 #include "gtest/gtest.h"
 #include <rapidcheck.h>
 
-#include "tests/support/generators.h"
-#include "tests/support/property.h"
+#include "tests/random/generators.h"
+#include "tests/random/property.h"
 
 namespace weir {
 namespace {

@@ -13,9 +13,9 @@
 #include <rapidcheck.h>
 
 #include "core/rules/rule.h"
-#include "tests/support/generators.h"
+#include "tests/random/generators.h"
+#include "tests/random/property.h"
 #include "tests/support/policy_limits.h"
-#include "tests/support/property.h"
 
 namespace weir {
 namespace {

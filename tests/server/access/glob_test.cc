@@ -9,9 +9,9 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/random/generators.h"
+#include "tests/random/property.h"
 #include "tests/server/access/naive_glob.h"
-#include "tests/support/generators.h"
-#include "tests/support/property.h"
 
 namespace weir {
 namespace {

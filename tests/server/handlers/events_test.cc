@@ -14,8 +14,8 @@
 #include <gtest/gtest.h>
 
 #include "core/commands/percents.h"
+#include "tests/random/property.h"
 #include "tests/support/conversation.h"
-#include "tests/support/property.h"
 
 namespace weir {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "core/base/status.h"
 #include "server/http/http_session.h"
+#include "tests/random/generators.h"
 #include "tests/support/conversation.h"
-#include "tests/support/generators.h"
 #include "tests/support/http_conversation.h"
 #include "tests/support/http_server_on_disk.h"
 

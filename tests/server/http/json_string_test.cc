@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <rapidcheck.h>
 
-#include "tests/support/property.h"
+#include "tests/random/property.h"
 
 namespace weir {
 namespace {

@@ -22,8 +22,8 @@
 #include "protocol/resp_writer.h"
 #include "server/session/verdict_reader.h"
 #include "tests/protocol/structured_list_parser.h"
+#include "tests/random/generators.h"
 #include "tests/support/conversation.h"
-#include "tests/support/generators.h"
 #include "tests/support/http_conversation.h"
 
 namespace weir {

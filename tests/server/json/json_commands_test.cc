@@ -18,8 +18,8 @@
 #include "server/json/json_body.h"
 #include "server/json/json_reply.h"
 #include "server/session/transaction.h"
+#include "tests/random/property.h"
 #include "tests/support/http_conversation.h"
-#include "tests/support/property.h"
 
 namespace weir {
 namespace {

@@ -22,8 +22,8 @@
 #include "server/commands/command_table.h"
 #include "server/json/json_body.h"
 #include "server/session/read_ahead.h"
+#include "tests/random/property.h"
 #include "tests/support/http_conversation.h"
-#include "tests/support/property.h"
 #include "tests/support/reply_text.h"
 #include "tests/support/temporary_directory.h"
 

@@ -19,11 +19,11 @@
 #include "core/limiter/limiter.h"
 #include "server/net/io_thread.h"
 #include "server/net/redis_port.h"
+#include "tests/random/generators.h"
 #include "tests/server/loopback.h"
 #include "tests/server/net/io_thread_steps.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/fake_replication.h"
-#include "tests/support/generators.h"
 
 namespace weir {
 namespace {

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "core/rules/token_bucket.h"
-#include "tests/support/generators.h"
+#include "tests/random/generators.h"
 #include "tests/support/printing.h"
 
 namespace weir {

@@ -16,9 +16,9 @@
 #include <rapidcheck.h>
 
 #include "core/base/check.h"
+#include "tests/random/generators.h"
+#include "tests/random/property.h"
 #include "tests/server/page/page_client.h"
-#include "tests/support/generators.h"
-#include "tests/support/property.h"
 
 namespace weir {
 namespace {

@@ -14,9 +14,9 @@
 #include "core/table/key_bound.h"
 #include "server/commands/command_table.h"
 #include "server/os/log.h"
+#include "tests/random/generators.h"
+#include "tests/random/property.h"
 #include "tests/support/conversation.h"
-#include "tests/support/generators.h"
-#include "tests/support/property.h"
 
 namespace weir {
 namespace {

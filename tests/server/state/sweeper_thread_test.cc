@@ -11,9 +11,9 @@
 
 #include "core/limiter/limiter.h"
 #include "server/os/waiting_thread.h"
+#include "tests/random/generators.h"
 #include "tests/server/loopback.h"
 #include "tests/support/fake_clock.h"
-#include "tests/support/generators.h"
 #include "tests/support/policy_limits.h"
 
 namespace weir {

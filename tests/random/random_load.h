@@ -23,9 +23,9 @@
 #include "core/limiter/limiter.h"
 #include "core/limiter/policy_trim.h"
 #include "core/words/policies.h"
-#include "tests/support/generators.h"
+#include "tests/random/generators.h"
+#include "tests/random/random_turns.h"
 #include "tests/support/printing.h"
-#include "tests/support/random_turns.h"
 
 namespace weir {
 

@@ -11,7 +11,7 @@
 #include "core/base/instant.h"
 #include "core/base/time_zones.h"
 #include "core/rules/calendar.h"
-#include "tests/support/generators.h"
+#include "tests/random/generators.h"
 
 namespace weir {
 

@@ -13,7 +13,7 @@
 #include "core/base/instant.h"
 #include "core/rules/decision.h"
 #include "core/rules/limit.h"
-#include "tests/support/generators.h"
+#include "tests/random/generators.h"
 
 namespace weir {
 

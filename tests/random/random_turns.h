@@ -16,8 +16,8 @@
 
 #include <rapidcheck.h>
 
-#include "tests/support/generators.h"
-#include "tests/support/histories.h"
+#include "tests/random/generators.h"
+#include "tests/random/histories.h"
 
 namespace weir {
 

@@ -10,8 +10,8 @@
 #include <rapidcheck.h>
 
 #include "core/words/policy.h"
-#include "tests/support/generators.h"
-#include "tests/support/windows.h"
+#include "tests/random/generators.h"
+#include "tests/random/windows.h"
 
 namespace weir {
 

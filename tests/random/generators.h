@@ -17,8 +17,8 @@
 #include "core/rules/limit.h"
 #include "core/rules/token_bucket.h"
 #include "core/words/limit_grammar.h"
+#include "tests/random/property.h"
 #include "tests/support/printing.h"
-#include "tests/support/property.h"
 
 namespace weir {
 

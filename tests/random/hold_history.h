@@ -24,8 +24,8 @@
 #include <rapidcheck.h>
 
 #include "core/limiter/limiter.h"
+#include "tests/random/generators.h"
 #include "tests/support/fake_clock.h"
-#include "tests/support/generators.h"
 #include "tests/support/limit_shapes.h"
 #include "tests/support/settled_history.h"
 

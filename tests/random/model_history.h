@@ -17,10 +17,10 @@
 #include "core/base/instant.h"
 #include "core/rules/limit.h"
 #include "core/words/limit_grammar.h"
-#include "tests/support/histories.h"
+#include "tests/random/histories.h"
+#include "tests/random/property.h"
+#include "tests/random/random_turns.h"
 #include "tests/support/model_limiter.h"
-#include "tests/support/property.h"
-#include "tests/support/random_turns.h"
 
 namespace weir {
 

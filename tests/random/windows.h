@@ -13,9 +13,9 @@
 
 #include "core/rules/fixed_window.h"
 #include "core/rules/sliding_window.h"
-#include "tests/support/calendars.h"
-#include "tests/support/generators.h"
-#include "tests/support/histories.h"
+#include "tests/random/calendars.h"
+#include "tests/random/generators.h"
+#include "tests/random/histories.h"
 #include "tests/support/limit_shapes.h"
 
 namespace weir {
