@@ -1,14 +1,9 @@
 // Random limits and policies' limits that have records: those that a word can spell.
 #pragma once
 
-#include <algorithm>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <utility>
-
 #include <rapidcheck.h>
 
+#include "core/rules/limit.h"
 #include "core/words/policy.h"
 #include "tests/random/generators.h"
 #include "tests/random/windows.h"
@@ -16,49 +11,11 @@
 namespace weir {
 
 // Any limit with a bucket that a word can spell: periods of whole microseconds.
-[[nodiscard]] inline rc::Gen<Limit> AnyKeptLimit() {
-  const auto in_words = [](const Limit& limit) {
-    LimitShape shape = limit.shape();
-    const Nanos whole = shape.period - shape.period % std::chrono::microseconds{1};
-    shape.period = std::max<Nanos>(whole, kPeriodMin);
-    const absl::StatusOr<Limit> rounded = Limit::Create(shape);
-    return rounded.ok() ? *rounded : LimitOf("3/s");
-  };
-  const auto any =
-      rc::gen::oneOf(AnyLimit(), AnyWindow(Algorithm::kFixedWindow, kPeriodMin, false),
-                     AnyWindow(Algorithm::kFixedWindow, kPeriodMin, true),
-                     AnyWindow(Algorithm::kSlidingWindow, kSlidingPeriodMin, false),
-                     rc::gen::map(AnyLimit(), [](const Limit& limit) { return limit.AsShadow(); }));
-  return rc::gen::map(any, in_words);
-}
+[[nodiscard]] rc::Gen<Limit> AnyKeptLimit();
 
 // Any limit that CL.THROTTLE can have.
-[[nodiscard]] inline rc::Gen<Limit> AnyThrottleLimit() {
-  return rc::gen::suchThat(AnyKeptLimit(), [](const Limit& limit) {
-    return limit.shape().algorithm == Algorithm::kTokenBucket && !limit.shape().shadow;
-  });
-}
+[[nodiscard]] rc::Gen<Limit> AnyThrottleLimit();
 
-[[nodiscard]] inline rc::Gen<PolicyLimits> AnyPolicyLimits() {
-  return rc::gen::mapcat(Between<std::size_t>(1, 5), [](std::size_t count) {
-    return rc::gen::exec([count] {
-      PolicyLimits limits;
-      for (std::size_t i = 0; i < count; ++i) {
-        PolicyLimit limit{*rc::gen::oneOf(AnyKeptLimit(), rc::gen::just(Limit::Unlimited()),
-                                          rc::gen::just(Limit::None())),
-                          {},
-                          {},
-                          {}};
-        if (limit.limit.has_bucket() && *rc::gen::arbitrary<bool>()) {
-          limit.cost = *NumberUpTo(INT64_MAX) - 1;
-          if (*rc::gen::arbitrary<bool>()) limit.keep = *NumberUpTo(INT64_MAX) - 1;
-          limit.label = *rc::gen::element<std::string>("", "a", "x-y_z.1:2");
-        }
-        limits.push_back(std::move(limit));
-      }
-      return limits;
-    });
-  });
-}
+[[nodiscard]] rc::Gen<PolicyLimits> AnyPolicyLimits();
 
 }  // namespace weir

@@ -1,0 +1,97 @@
+#include "tests/random/windows.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "core/base/check.h"
+
+namespace weir {
+
+Limit WindowOf(Algorithm algorithm, std::int64_t count, Nanos period, bool aligned) {
+  const absl::StatusOr<Limit> limit =
+      Limit::Create({.algorithm = algorithm, .aligned = aligned, .count = count, .period = period});
+  WEIR_CHECK(limit.ok());
+  return *limit;
+}
+
+rc::Gen<Limit> AnyWindow(Algorithm algorithm, Nanos period_min, bool aligned) {
+  return rc::gen::exec([=] {
+    const std::int64_t count = *rc::gen::oneOf(
+        Between<std::int64_t>(1, 5), NumberUpTo(kWindowCountMax), rc::gen::just(kWindowCountMax));
+    const std::int64_t period =
+        *rc::gen::oneOf(rc::gen::just(period_min.count()), rc::gen::just(kPeriodMax.count()),
+                        NumberUpTo(kPeriodMax.count()), NumberUpTo(kPeriodMax.count()));
+    return WindowOf(algorithm, count, std::max(period_min, Nanos{period}), aligned);
+  });
+}
+
+rc::Gen<std::uint32_t> AnyUsed(const Limit& limit) {
+  const auto count = static_cast<std::uint32_t>(limit.shape().count);
+  const std::uint32_t most = limit.shape().algorithm == Algorithm::kFixedWindow
+                                 ? 2 * count
+                                 : std::min<std::uint32_t>(2 * count, INT32_MAX);
+  return rc::gen::oneOf(rc::gen::element<std::uint32_t>(0, 1, count - 1, count, most),
+                        rc::gen::cast<std::uint32_t>(NumberUpTo(limit.shape().count)),
+                        rc::gen::cast<std::uint32_t>(NumberUpTo(limit.shape().count)),
+                        rc::gen::cast<std::uint32_t>(NumberUpTo(most)));
+}
+
+Nanos LongestWait(const Limit& limit) { return 3 * LongestPeriod(limit); }
+
+Nanos ShortestPeriod(const Limit& limit) {
+  return limit.shape().has_calendar() ? std::chrono::hours{20} : limit.shape().period;
+}
+
+rc::Gen<Instant> AnyWindowInstant(const Limit& limit) {
+  if (limit.shape().has_calendar()) {
+    return AnyCalendarInstant(limit.shape().calendar, LongestWait(limit) + Nanos{1});
+  }
+  return rc::gen::exec([limit] {
+    const Instant any = *AnyInstant(LongestWait(limit) + Nanos{1});
+    if (*rc::gen::arbitrary<bool>()) return any;
+    const Nanos start = any.time_since_epoch() - any.time_since_epoch() % limit.shape().period;
+    return Instant{std::max(Nanos{0}, start + Nanos{*Between<std::int64_t>(-1, 1)})};
+  });
+}
+
+rc::Gen<Limit> FixedWindows::AnyLimit() {
+  return rc::gen::join(rc::gen::map(rc::gen::arbitrary<bool>(), [](bool aligned) {
+    return AnyWindow(Algorithm::kFixedWindow, kPeriodMin, aligned);
+  }));
+}
+
+rc::Gen<Bucket> FixedWindows::AnyBucket(const Limit& limit, Instant now) {
+  return rc::gen::exec([limit, now] {
+    const std::int64_t period = limit.shape().period.count();
+    const std::int64_t present = now.time_since_epoch().count();
+    const std::int64_t edge = *rc::gen::element(std::int64_t{0}, period, 2 * period);
+    const std::int64_t beside =
+        *rc::gen::oneOf(Between<std::int64_t>(-2, 2), NumberUpTo(2 * period));
+    std::int64_t end = std::max<std::int64_t>(0, present + std::min(edge + beside, 2 * period));
+    if (limit.shape().aligned) end -= end % period;
+    return BucketOf(FixedWindow{Instant{Nanos{end}}, *AnyUsed(limit)});
+  });
+}
+
+rc::Gen<Limit> CalendarWindows::AnyLimit() {
+  return rc::gen::exec([] {
+    const std::int64_t count = *rc::gen::oneOf(
+        Between<std::int64_t>(1, 5), NumberUpTo(kWindowCountMax), rc::gen::just(kWindowCountMax));
+    return Limit::Create(CalendarShape(count, *AnyCalendar())).value();
+  });
+}
+
+rc::Gen<Limit> SlidingWindows::AnyLimit() {
+  return AnyWindow(Algorithm::kSlidingWindow, kSlidingPeriodMin, false);
+}
+
+rc::Gen<Bucket> SlidingWindows::AnyBucket(const Limit& limit, Instant now) {
+  return rc::gen::exec([limit, now] {
+    const std::int64_t number = now.time_since_epoch() / limit.shape().period +
+                                *rc::gen::element<std::int64_t>(-2, -2, -1, -1, 0, 0, 0, 1, 1);
+    const std::uint32_t used = *AnyUsed(limit);
+    return BucketOf(SlidingWindow{static_cast<std::uint32_t>(number), used, *AnyUsed(limit)});
+  });
+}
+
+}  // namespace weir
