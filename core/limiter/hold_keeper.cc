@@ -33,7 +33,7 @@ constexpr std::size_t kDueForRoom = 64;
 void HoldKeeper::CountInSums(HoldStore& store, const SlotKey& bucket,
                              absl::FunctionRef<void(SettlementSums&)> count) {
   HoldTable* const holds = store.holds();
-  if (!holds || !holds->HasOpen(bucket.key_hash())) return;
+  if (!holds || !holds->KeepsSums(bucket)) return;
   SettlementSums sums = holds->SumsOf(bucket);
   count(sums);
   holds->SetSums(bucket, sums);
@@ -351,9 +351,10 @@ void HoldKeeper::Apply(HoldTable& holds, std::uint64_t key, std::string_view id,
   if (!record) return;
   Restore(holds, key, id, *record);
   holds.NoteHold(key, id);
-  // Those of the key's only hold have gone with it.
-  if (!holds.HasOpen(key)) return;
-  for (const auto& [bucket, kept] : sums) holds.SetSums(bucket, kept);
+  // Those that only this hold has named may have gone with it.
+  for (const auto& [bucket, kept] : sums) {
+    if (holds.KeepsSums(bucket)) holds.SetSums(bucket, kept);
+  }
 }
 
 namespace {

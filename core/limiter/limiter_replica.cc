@@ -208,9 +208,11 @@ bool Limiter::Applying::ApplyHold(const HoldChange& change, bool is_rewritten) {
 bool Limiter::Applying::ApplySums(const SumsChange& change) {
   const std::optional<LimitId> id = Here(change.bucket.limit);
   HoldTable* const holds = limiter_.table_.holds(change.partition);
-  // The sums of a key without open holds are gone already.
-  if (!id || !holds || !holds->HasOpen(change.bucket.key_hash())) return !change.sums;
-  holds->SetSums({change.bucket.key_hash(), *id}, change.sums.value_or(SettlementSums{}));
+  if (!id || !holds) return !change.sums;
+  const SlotKey bucket{change.bucket.key_hash(), *id};
+  // Sums that no open hold names are gone already.
+  if (!holds->KeepsSums(bucket)) return !change.sums;
+  holds->SetSums(bucket, change.sums.value_or(SettlementSums{}));
   return true;
 }
 

@@ -335,7 +335,7 @@ bool Limiter::RestoreSums(std::size_t partition, const SlotKey& bucket,
                           const SettlementSums& sums) {
   PartitionLock lock(table_, partition);
   HoldTable* const holds = table_.holds(partition);
-  if (!holds || !holds->HasOpen(bucket.key_hash())) return false;
+  if (!holds || !holds->KeepsSums(bucket)) return false;
   holds->RestoreSums(bucket, sums);
   return true;
 }

@@ -8,6 +8,7 @@ void CrowdedHolds::Add(Hold& hold) {
   by_expiry_.Insert({hold.expiry(), &hold});
   weight_ += hold.weight();
   for (const HoldPart& part : hold.parts()) {
+    ++named_[part.limit];
     const std::uint64_t tokens = part.held_tokens();
     if (tokens == 0) continue;
     OfLimit& held = held_[part.limit];
@@ -37,6 +38,9 @@ void CrowdedHolds::RemoveMany(std::span<const HoldExpiry> sorted) {
 void CrowdedHolds::RemoveParts(const Hold& hold) {
   weight_ -= hold.weight();
   for (const HoldPart& part : hold.parts()) {
+    const auto named = named_.find(part.limit);
+    WEIR_CHECK(named != named_.end());
+    if (--named->second == 0) named_.erase(named);
     const std::uint64_t tokens = part.held_tokens();
     if (tokens == 0) continue;
     const auto held = held_.find(part.limit);

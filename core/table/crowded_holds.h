@@ -1,5 +1,5 @@
-// An index of the open holds of a key that has many: by expiry, and for each held limit the tokens
-// that are out and the end of the last.
+// An index of the open holds of a key that has many: by expiry, the number of holds that name each
+// limit, and for each held limit the tokens that are out and the end of the last.
 //
 // Other keys have few holds, so they need no index: a visit of all of them is as fast (HoldTable).
 // Memory: about 24 bytes a hold, and as many for each part of a held limit. Not thread-safe. Cost:
@@ -36,6 +36,8 @@ class CrowdedHolds {
   void RemoveMany(std::span<const HoldExpiry> sorted);
 
   [[nodiscard]] HeldTokens Held(LimitId limit) const;
+  // True if a hold names the limit. Cost: O(1).
+  [[nodiscard]] bool Names(LimitId limit) const { return named_.contains(limit); }
   // Calls visit(Hold&) for the holds that expire at `time` or before, in the order of HoldExpiry,
   // until it returns false.
   template <typename Visit>
@@ -58,6 +60,7 @@ class CrowdedHolds {
 
   HoldsByExpiry by_expiry_;
   absl::flat_hash_map<LimitId, OfLimit> held_;
+  absl::flat_hash_map<LimitId, std::uint32_t> named_;  // how many parts have it
   std::size_t weight_ = 0;
 };
 

@@ -39,7 +39,7 @@ Hold::Owner HoldTable::TakeOpen(Hold& open) {
     ShrinkCrowd(open.key());
   }
   Hold::Owner removed = open_.Remove(open);
-  if (!sums_.empty() && !HasOpen(removed->key())) DropSums(removed->key());
+  DropUnnamedSums(removed->key());
   return removed;
 }
 
@@ -81,7 +81,7 @@ void HoldTable::TakeManyOpen(std::uint64_t key, std::span<Hold* const> open) {
     ShrinkCrowd(key);
   }
   open_.TakeMany(key, sorted);
-  if (!sums_.empty() && !HasOpen(key)) DropSums(key);
+  DropUnnamedSums(key);
 }
 
 void HoldTable::TakeManyMarks(std::uint64_t key, std::span<Hold* const> marks) {
@@ -180,19 +180,40 @@ std::vector<HoldTable::SumsOfBucket> HoldTable::SumsOfKey(std::uint64_t key) con
 }
 
 void HoldTable::SetSums(const SlotKey& bucket, const SettlementSums& sums) {
-  WEIR_DCHECK(HasOpen(bucket.key_hash()));
+  WEIR_DCHECK(KeepsSums(bucket));
   if (sums == SumsOf(bucket)) return;
   sums_[{bucket.key_hash(), bucket.limit}] = sums;
   if (notes_changes_) changes_.AddSums(bucket, size());
 }
 
-void HoldTable::DropSums(std::uint64_t key) {
-  const auto first = sums_.lower_bound({key, LimitId{}});
-  auto last = first;
-  for (; last != sums_.end() && last->first.first == key; ++last) {
-    if (notes_changes_) changes_.AddSums({key, last->first.second}, size());
+bool HoldTable::IsNamed(const SlotKey& bucket) const {
+  if (const CrowdedHolds* const crowd = CrowdOf(bucket.key_hash()))
+    return crowd->Names(bucket.limit);
+  bool is_named = false;
+  open_.ForEachOf(bucket.key_hash(), [&](const Hold& hold) {
+    is_named =
+        std::ranges::find(hold.parts(), bucket.limit, &HoldPart::limit) != hold.parts().end();
+    return !is_named;
+  });
+  return is_named;
+}
+
+bool HoldTable::KeepsSums(const SlotKey& bucket) const {
+  return sums_.contains({bucket.key_hash(), bucket.limit}) || IsNamed(bucket);
+}
+
+void HoldTable::DropUnnamedSums(std::uint64_t key) {
+  if (sums_.empty()) return;
+  auto sums = sums_.lower_bound({key, LimitId{}});
+  while (sums != sums_.end() && sums->first.first == key) {
+    const SlotKey bucket{key, sums->first.second};
+    if (IsNamed(bucket)) {
+      ++sums;
+      continue;
+    }
+    if (notes_changes_) changes_.AddSums(bucket, size());
+    sums = sums_.erase(sums);
   }
-  sums_.erase(first, last);
 }
 
 Hold& HoldTable::Restore(const HoldTerms& terms, std::string_view id, const SavedHold& saved) {
@@ -210,7 +231,7 @@ Hold& HoldTable::Restore(const HoldTerms& terms, std::string_view id, const Save
 }
 
 void HoldTable::RestoreSums(const SlotKey& bucket, const SettlementSums& sums) {
-  WEIR_CHECK(HasOpen(bucket.key_hash()));
+  WEIR_CHECK(KeepsSums(bucket));
   sums_[{bucket.key_hash(), bucket.limit}] = sums;
 }
 

@@ -2,8 +2,9 @@
 // a while, and the sums of the buckets that open holds name (settlement.h).
 //
 // A mark makes it safe to settle twice: it says that the hold was settled. The sums of a bucket
-// exist from the first change that they count until its key has no open hold; a bucket without sums
-// has sums of 0, so those of a key must not be dropped while a hold remembers others.
+// exist from the first change that they count until no open hold of its key names its limit. So the
+// id of their limit is in use (limit_registry.h), as the holds that name it count for it. A bucket
+// without sums has sums of 0.
 //
 // If the table notes its changes for saves, a removal stays noted until a save has taken it, so an
 // empty table may still be needed.
@@ -103,12 +104,16 @@ class HoldTable {
     SettlementSums sums;
   };
   [[nodiscard]] std::vector<SumsOfBucket> SumsOfKey(std::uint64_t key) const;
+  // True if an open hold of the key names the limit. Cost: a visit of few holds, or O(1).
+  [[nodiscard]] bool IsNamed(const SlotKey& bucket) const;
+  // True if sums of the bucket are kept. Cost: O(log n), and that of IsNamed() if it has none yet.
+  [[nodiscard]] bool KeepsSums(const SlotKey& bucket) const;
   // Calls visit(SlotKey, const SettlementSums&) for all sums that are not 0.
   template <typename Visit>
   void ForEachSums(Visit visit) const {
     for (const auto& [bucket, sums] : sums_) visit(SlotKey(bucket.first, bucket.second), sums);
   }
-  // Requires: the bucket's key has an open hold.
+  // Requires: KeepsSums().
   void SetSums(const SlotKey& bucket, const SettlementSums& sums);
 
   // --- Saving and loading ---
@@ -150,7 +155,7 @@ class HoldTable {
   // no open hold and no mark of that name; the parts of held limits are marked as such
   // (HoldPart::SetHeld).
   Hold& Restore(const HoldTerms& terms, std::string_view id, const SavedHold& saved);
-  // The same for the sums of a bucket. Requires: its key has an open hold.
+  // The same for the sums of a bucket. Requires: KeepsSums().
   void RestoreSums(const SlotKey& bucket, const SettlementSums& sums);
 
   // The number of holds, marks and sums.
@@ -171,8 +176,8 @@ class HoldTable {
   Hold& InsertOpen(Hold::Owner hold, Instant expiry);
   [[nodiscard]] Hold::Owner TakeOpen(Hold& open);
   void ShrinkCrowd(std::uint64_t key);
-  // Drops the sums of a key without open holds.
-  void DropSums(std::uint64_t key);
+  // Drops the sums of the key's buckets that no open hold names any more.
+  void DropUnnamedSums(std::uint64_t key);
 
   HoldSet open_;
   HoldSet marks_;

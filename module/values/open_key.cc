@@ -145,8 +145,8 @@ void FillValue(Module& module, const SavedState& state, KeyBuckets& value) {
   filler.CountHeld();
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (!ids[i] || !state.limits[i].sums || !value.holds()) continue;
-    if (!value.holds()->HasOpen(KeyBuckets::kKey)) continue;
-    value.holds()->RestoreSums(KeyBuckets::SlotOf(*ids[i]), *state.limits[i].sums);
+    const SlotKey bucket = KeyBuckets::SlotOf(*ids[i]);
+    if (value.holds()->KeepsSums(bucket)) value.holds()->RestoreSums(bucket, *state.limits[i].sums);
   }
   value.EndHoldChanges();
 }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -399,6 +400,24 @@ TEST_F(FewHoldsTest, TooManyHoldsAreRefusedBeforeAnythingIsCharged) {
   EXPECT_EQ(Show("RL.RESERVE b 10/h COST 99 HOLD 3 TTL 1000"), "0 9 -1 360000 0")
       << "a denial needs no room";
   EXPECT_THAT(client_.Ask("INFO errorstats").text, HasSubstr("errorstat_OOM:count=2"));
+}
+
+// A limit without buckets is forgotten when many others are in use, also if the key on which it was
+// asked has a hold, which names other limits. The key's state then named a limit that was given the
+// same id since, or the module ended.
+TEST_F(HoldCommandsTest, LimitThatNoHoldNamesIsForgottenBesideOpenHolds) {
+  constexpr int kManyLimits = 4200;
+  EXPECT_EQ(Show("RL.RESERVE k 5/365d COST 2 HOLD a TTL 3600000"), "1 3 0 12614400000 0");
+  EXPECT_EQ(Show("RL.ALLOW k 100/s COST 50"), "1 50 0 500 0");
+  EXPECT_EQ(Show("RL.REFUND k 100/s COST 10"), "1 60 0 400 0");
+  Advance(seconds{1});
+  EXPECT_EQ(Show("RL.CHARGE k 5/365d"), "1 2 0 18921599000 0") << "the full bucket is dropped";
+  const auto state = [this] { return Host::IsModule() ? client_.Ask("DUMP k").text : ""; };
+  const std::string before = state();
+  for (int i = 1; i <= kManyLimits; ++i) Show(absl::StrCat("RL.ALLOW other:", i, " ", i, "/365d"));
+  EXPECT_EQ(state(), before);
+  EXPECT_EQ(Show("RL.CHARGE k 5/365d"), "1 1 0 25228799000 0");
+  EXPECT_EQ(Show("RL.CANCEL k HOLD a"), "1 3 0 12614400000 0");
 }
 
 TEST_F(HoldCommandsTest, TimeOfAClientNeedsTheOption) {

@@ -8,7 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "gtest/gtest.h"
+#include "absl/strings/str_cat.h"
+#include <gtest/gtest.h>
 #include <malloc.h>
 
 #include "core/base/id_type.h"
@@ -113,21 +114,41 @@ TEST_F(HoldTableTest, MarkStaysWhereTheOpenHoldWas) {
   EXPECT_TRUE(table_.empty());
 }
 
-TEST_F(HoldTableTest, SumsOfAKeyLastAsLongAsItHasAnOpenHold) {
-  const SlotKey bucket{1, LimitId{3}};
-  const SlotKey other{2, LimitId{3}};
-  Hold& a = Open(1, "a", At(5));
-  Hold& b = Open(1, "b", At(5));
-  Open(2, "a", At(5));
-  table_.SetSums(bucket, {.given_back = 5, .cut_off = 6});
-  table_.SetSums(other, {.given_back = 7});
-  EXPECT_TRUE(table_.HasOtherOpen(a));
-  table_.Mark(a, At(5));
-  EXPECT_FALSE(table_.HasOtherOpen(b));
-  EXPECT_EQ(table_.SumsOf(bucket), (SettlementSums{5, 6}));
-  table_.RemoveOpen(b);
-  EXPECT_EQ(table_.SumsOf(bucket), SettlementSums{});
-  EXPECT_EQ(table_.SumsOf(other), (SettlementSums{7, 0}));
+// Also on a key with so many holds that they have an index. Nothing else keeps the id of the limit
+// in use, so sums that last longer would be of another limit, or of none.
+TEST_F(HoldTableTest, SumsOfABucketLastAsLongAsAnOpenHoldOfItsKeyNamesIt) {
+  const HoldPart named[] = {{.cost = 5, .sums = {}, .left = {}, .limit = LimitId{3}}};
+  const HoldPart others[] = {{.cost = 5, .sums = {}, .left = {}, .limit = LimitId{4}}};
+  const SettlementSums sums{5, 6};
+  for (const std::uint64_t crowd : {0, 60}) {
+    SCOPED_TRACE(crowd);
+    const std::uint64_t key = crowd + 1;
+    const SlotKey bucket{key, LimitId{3}};
+    const SlotKey other{key, LimitId{4}};
+    const SlotKey of_other_key{key + 1, LimitId{3}};
+    for (std::uint64_t i = 0; i < crowd; ++i) Open(key, absl::StrCat(i), At(9), others);
+    EXPECT_FALSE(table_.KeepsSums(bucket));
+    Hold& a = Open(key, "a", At(5), named);
+    Hold& b = Open(key, "b", At(5), named);
+    Open(key, "c", At(9), others);
+    Open(key + 1, "a", At(9), named);
+    EXPECT_TRUE(table_.KeepsSums(bucket));
+    for (const SlotKey& each : {bucket, other, of_other_key}) table_.SetSums(each, sums);
+    EXPECT_TRUE(table_.HasOtherOpen(a));
+    table_.Mark(a, At(5));
+    EXPECT_EQ(table_.SumsOf(bucket), sums);
+    table_.RemoveOpen(b);
+    EXPECT_TRUE(table_.HasOpen(key));
+    EXPECT_EQ(table_.SumsOf(bucket), SettlementSums{});
+    EXPECT_FALSE(table_.KeepsSums(bucket));
+    EXPECT_EQ(table_.SumsOf(other), sums);
+    EXPECT_EQ(table_.SumsOf(of_other_key), sums);
+    const std::vector<Hold*> rest = table_.ExpiredOf(key, At(9));
+    table_.TakeManyOpen(key, rest);
+    for (Hold* const hold : rest) Hold::Delete{}(hold);
+    EXPECT_EQ(table_.SumsOf(other), SettlementSums{});
+    EXPECT_EQ(table_.SumsOf(of_other_key), sums);
+  }
 }
 
 // Orders are modulo 2^32, and a load reads holds in the order of their names.

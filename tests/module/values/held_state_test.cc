@@ -250,9 +250,10 @@ TEST(HeldStateTest, ChangesTellTheSameState) {
           node.module().keeper.counts().Remove(kNoIntroducer);
           node.module().keeper.counts().AddMark();
         } else if (how == 2) {
-          SettlementSums sums = holds.SumsOf(KeyBuckets::SlotOf(limit));
+          const SlotKey named = KeyBuckets::SlotOf(open->parts().front().limit);
+          SettlementSums sums = holds.SumsOf(named);
           sums.given_back += 3;
-          holds.SetSums(KeyBuckets::SlotOf(limit), sums);
+          holds.SetSums(named, sums);
         } else {
           holds.Renew(*open, expiry);
         }
