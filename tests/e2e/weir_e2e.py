@@ -12,6 +12,7 @@ Environment:
 """
 
 import os
+import random
 import re
 import resource
 import signal
@@ -41,11 +42,29 @@ def sanitized():
     return bool(os.environ.get("WEIR_SANITIZE"))
 
 
+_port_locks = []  # until this process ends
+
+
 def free_port():
-    """A port that is free now; should another process take it, the error of its use says so."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port that no other test takes while this process runs, nor the kernel for a connection.
+
+    It is below those that the kernel gives out, and an abstract socket of its name is its lock.
+    """
+    with open("/proc/sys/net/ipv4/ip_local_port_range") as file:
+        end = max(int(file.read().split()[0]), 20_000)
+    while True:
+        port = random.SystemRandom().randrange(10_000, end)
+        lock = socket.socket(socket.AF_UNIX)
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                lock.bind(f"\0weir-test-port-{port}")
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                lock.close()
+                continue
+        _port_locks.append(lock)
+        return port
 
 
 def client_environment(directory):
