@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/check.h"
+
 namespace weir {
 namespace {
 
@@ -65,6 +67,7 @@ void AckWaits::ForEach(Visit visit) {
 }
 
 void AckWaits::End(AckWait& wait) {
+  WEIR_CHECK(!wait.is_over());
   wait.over_.store(true, std::memory_order_release);
   wait.wake_();
 }
@@ -78,6 +81,8 @@ void AckWaits::BeginTick() {
 void AckWaits::EndTick(std::uint64_t offset) {
   if (is_empty_.load(std::memory_order_relaxed)) return;
   MutexLock lock(mutex_);
+  WEIR_CHECK(offset >= ended_at_);
+  ended_at_ = offset;
   ForEach([offset, ticks = ticks_](AckWait& wait) {
     const bool is_new = wait.offset_ == AckWait::kNoOffset;
     if (is_new && wait.tick_ <= ticks) wait.offset_ = offset;
@@ -86,6 +91,7 @@ void AckWaits::EndTick(std::uint64_t offset) {
 }
 
 void AckWaits::Judge(std::span<const std::uint64_t> acked) {
+  WEIR_CHECK(std::ranges::is_sorted(acked, std::ranges::greater()));
   MutexLock lock(mutex_);
   acked_.assign(acked.begin(), acked.end());
   if (waits_.empty()) return;
@@ -111,6 +117,7 @@ void AckWaits::EndAll() {
 void AckWaits::Begin() {
   MutexLock lock(mutex_);
   ended_ = false;
+  ended_at_ = 0;
 }
 
 std::size_t AckWaits::size() const {

@@ -80,7 +80,7 @@ class AckWaits {
 
   // Begins a tick. Requires: the last one has ended, or never will.
   void BeginTick();
-  // Ends it: what was changed before it began is below `offset`.
+  // Ends it: what was changed before it began is below `offset`, which never goes back.
   void EndTick(std::uint64_t offset);
   // Counts for each wait the replicas that have acknowledged it, and wakes those that are over.
   // `acked`: the offsets that replicas in sync have acknowledged, the highest first.
@@ -88,7 +88,7 @@ class AckWaits {
 
   // Ends all waits, and from now on each one at once: the server is no longer a primary.
   void EndAll();
-  // The server is a primary again.
+  // The server is a primary again, of another history.
   void Begin();
 
   // The number of waits that are not over.
@@ -106,6 +106,7 @@ class AckWaits {
   std::atomic<bool> is_empty_{true};
   std::vector<std::weak_ptr<AckWait>> waits_ ABSL_GUARDED_BY(mutex_);
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  std::uint64_t ended_at_ ABSL_GUARDED_BY(mutex_) = 0;   // of the last tick that ended a wait's
   std::size_t dropped_at_ ABSL_GUARDED_BY(mutex_) = 16;  // the size at which the dead are dropped
   std::uint64_t ticks_ ABSL_GUARDED_BY(mutex_) = 0;      // that have begun
   std::vector<std::uint64_t> acked_ ABSL_GUARDED_BY(mutex_);  // as last judged

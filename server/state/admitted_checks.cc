@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 
+#include "core/base/check.h"
 #include "core/base/status.h"
 
 namespace weir {
@@ -59,6 +60,7 @@ void AdmittedChecks::Claim::Admit() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     part_.order[place] = hash_;
   }
   part_.checks.insert_or_assign(hash_, Part::Admitted{.at = now_, .place = place});
+  WEIR_DCHECK(part_.checks.size() <= part_.order.size());
 }
 
 }  // namespace weir

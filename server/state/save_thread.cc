@@ -5,6 +5,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "core/base/check.h"
 #include "core/base/status.h"
 #include "server/os/log.h"
 
@@ -55,7 +56,9 @@ void SaveThread::Run(const std::stop_token& stop) {
     wake_.wait_for(lock, stop, rest, [this] { return wanted_ > finished_; });
     if (stop.stop_requested()) return;
     begun = clock_.Stopwatch();
+    WEIR_CHECK(started_ == finished_);
     const std::uint64_t tick = ++started_;
+    WEIR_CHECK(wanted_ <= tick);
     const std::vector<Task> tasks = std::exchange(tasks_, {});
     lock.unlock();
     const absl::Status saved = Tick();

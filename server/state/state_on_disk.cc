@@ -87,12 +87,24 @@ void StateOnDisk::Halt() {
   thread_.Await();
 }
 
+void StateOnDisk::KeepClockPast() {
+  WEIR_CHECK(!has_begun_to_load());
+  keeps_clock_past_ = true;
+}
+
+void StateOnDisk::KeepHistory(HistoryRecord& history) {
+  WEIR_CHECK(!has_begun_to_load());
+  saver_options_.history = &history;
+}
+
 void StateOnDisk::StartLoading(ChangeHub& hub, std::function<void(const absl::Status&)> on_loaded) {
+  WEIR_CHECK(!has_begun_to_load());
   clock_ = &hub.clock();
   thread_.Begin([this, &hub, done = std::move(on_loaded)] { Load(hub, done); });
 }
 
 void StateOnDisk::Load(ChangeHub& hub, const std::function<void(const absl::Status&)>& on_loaded) {
+  saver_thread_.TakeOver();
   const auto [now, begun] = hub.clock().Read();
   if (storage_->had_exhausted_record()) {
     spdlog::warn(
@@ -123,17 +135,30 @@ void StateOnDisk::Load(ChangeHub& hub, const std::function<void(const absl::Stat
 }
 
 void StateOnDisk::StartSaving(const Settings& settings, SaveThread::OnSaved on_saved) {
+  WEIR_CHECK(loading());
   thread_.Await();
   WEIR_CHECK(saver_.has_value());
   save_thread_.emplace(thread_, *saver_, *clock_, settings, std::move(on_saved));
   loading_.store(false, std::memory_order_release);
 }
 
+std::uint64_t StateOnDisk::RequestSave() {
+  WEIR_CHECK(!loading());
+  return save_thread_->Request();
+}
+
 void StateOnDisk::RunAfterSave(BackupTask task) {
   WEIR_CHECK(has_backups());
+  WEIR_CHECK(!loading());
   save_thread_->RunAfterSave([this, task = std::move(task)](const absl::Status& saved) {
+    saver_thread_.AssertHeld();
     task(saved, *saver_, *backups_);
   });
+}
+
+Saver::Status StateOnDisk::status() const {
+  WEIR_CHECK(!loading());
+  return saver_->status();
 }
 
 absl::Status StateOnDisk::Stop() {

@@ -16,10 +16,12 @@
 #include <optional>
 #include <string>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 #include "core/base/clock.h"
+#include "core/base/thread_role.h"
 #include "core/limiter/change_hub.h"
 #include "persistence/backup_directory.h"
 #include "persistence/saver.h"
@@ -51,7 +53,7 @@ class StateOnDisk {
   // Says that the server's clock began at previous_run(), because the wall clock is behind that.
   // Until something is saved, the next start must begin there, too. Requires: StartLoading() was
   // not called.
-  void KeepClockPast() noexcept { keeps_clock_past_ = true; }
+  void KeepClockPast();
 
   // Whether the state may lack what the server has answered or acknowledged: it was not stopped
   // cleanly and saved no change at once, or was restored from a backup, or damage was accepted.
@@ -63,7 +65,7 @@ class StateOnDisk {
   // The record "history" on disk (replication/lineage.h), or an empty text.
   [[nodiscard]] const std::string& history() const noexcept { return history_; }
   // Makes each save write that record, too. Requires: StartLoading() was not called.
-  void KeepHistory(HistoryRecord& history) noexcept { saver_options_.history = &history; }
+  void KeepHistory(HistoryRecord& history);
 
   // Begins to load the state on a thread, which calls `on_loaded` at its end.
   void StartLoading(ChangeHub& hub, std::function<void(const absl::Status&)> on_loaded);
@@ -84,7 +86,7 @@ class StateOnDisk {
   // True if every change must be saved before it is answered, and the last save failed.
   [[nodiscard]] bool writes_blocked() const noexcept { return always_ && is_failing(); }
   // Requests a save that begins later, and returns its ticket. Requires: !loading().
-  [[nodiscard]] std::uint64_t RequestSave() { return save_thread_->Request(); }
+  [[nodiscard]] std::uint64_t RequestSave();
 
   // True if the options name a directory of backups.
   [[nodiscard]] bool has_backups() const noexcept { return backups_ != nullptr; }
@@ -99,12 +101,13 @@ class StateOnDisk {
   [[nodiscard]] bool unclean_restart() const noexcept { return unclean_restart_; }
   [[nodiscard]] bool saving() const noexcept { return !loading() && save_thread_->saving(); }
   // Requires: !loading().
-  [[nodiscard]] Saver::Status status() const { return saver_->status(); }
+  [[nodiscard]] Saver::Status status() const;
 
  private:
   StateOnDisk(const Options& options, std::unique_ptr<Storage> storage,
               std::unique_ptr<BackupDirectory> backups);
   void Load(ChangeHub& hub, const std::function<void(const absl::Status&)>& on_loaded);
+  [[nodiscard]] bool has_begun_to_load() const noexcept { return clock_ != nullptr; }
 
   SaverOptions saver_options_;
   const bool always_;
@@ -118,14 +121,17 @@ class StateOnDisk {
   const SystemClock::PreviousRun previous_run_;
   bool keeps_clock_past_ = false;
 
-  const Clock* clock_ = nullptr;      // set by StartLoading
-  std::unique_ptr<Storage> storage_;  // moves to the saver once it is loaded
+  const Clock* clock_ = nullptr;  // set by StartLoading
+  ThreadRole saver_thread_;       // of weir-saver
+  // Moves to the saver once it is loaded.
+  std::unique_ptr<Storage> storage_ ABSL_GUARDED_BY(saver_thread_);
   std::atomic<bool> loading_{true};
   std::atomic<bool> stop_{false};
   LoadReport load_report_;
   std::atomic<Nanos> load_time_{Nanos{0}};
-  WaitingThread thread_{"weir-saver"};              // loads, and then saves
-  const std::unique_ptr<BackupDirectory> backups_;  // null: none; the save thread uses it
+  WaitingThread thread_{"weir-saver"};  // loads, and then saves
+  // Null: there is none.
+  const std::unique_ptr<BackupDirectory> backups_ ABSL_PT_GUARDED_BY(saver_thread_);
   std::optional<Saver> saver_;
   std::optional<SaveThread> save_thread_;
 };

@@ -189,5 +189,19 @@ TEST_F(AckWaitsTest, AtRandomTheCountIsThatOfTheReplicasThatHaveTheChange) {
   for (const Asked& each : asked) ASSERT_TRUE(each.wait->is_done());
 }
 
+// Else a reply could leave before its change is on the replicas.
+TEST_F(AckWaitsTest, OffsetsOfAHistoryDoNotGoBack) {
+  const std::shared_ptr<AckWait> wait = Add(2);
+  Tick(100);
+  EXPECT_DEATH(Tick(99), "offset >= ended_at_");
+  EXPECT_DEATH(Judge({1, 2}), "is_sorted");
+  waits_.EndAll();
+  waits_.Begin();
+  const std::shared_ptr<AckWait> of_another_history = Add(1);
+  Tick(5);
+  Judge({5});
+  EXPECT_TRUE(of_another_history->is_done());
+}
+
 }  // namespace
 }  // namespace weir

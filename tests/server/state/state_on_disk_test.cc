@@ -338,5 +338,31 @@ TEST_F(StateOnDiskTest, CrashesInARowAddUpToOneAllowance) {
   EXPECT_EQ(state_->previous_run().uncertainty, allowance);
 }
 
+// Goal: a step that comes too early or twice ends the process, which would else lose the record of
+// its role or wait forever.
+TEST_F(StateOnDiskTest, ItsStepsComeOnceAndInOrder) {
+  class NoHistory final : public HistoryRecord {
+    void BeginSave() override {}
+    [[nodiscard]] std::string UrgentRecord() override { return {}; }
+    void OnUrgentSaved() override {}
+    [[nodiscard]] std::string Record(bool) override { return {}; }
+    void EndSave() override {}
+  } history;
+  Options options = With(Durability::kSnapshot);
+  options.backup_dir = directory_.path() + "/backups";
+  Open(options);
+  EXPECT_DEATH(static_cast<void>(state_->RequestSave()), "!loading");
+  EXPECT_DEATH(static_cast<void>(state_->status()), "!loading");
+  EXPECT_DEATH(state_->RunAfterSave({}), "!loading");
+  Load();
+  EXPECT_DEATH(state_->KeepClockPast(), "has_begun_to_load");
+  EXPECT_DEATH(state_->KeepHistory(history), "has_begun_to_load");
+  EXPECT_DEATH(state_->StartLoading(server_->hub, {}), "has_begun_to_load");
+  EXPECT_DEATH(state_->StartSaving(server_->services.settings, {}), "loading");
+  state_.reset();
+  Open(With(Durability::kSnapshot));
+  EXPECT_DEATH(state_->RunAfterSave({}), "has_backups");
+}
+
 }  // namespace
 }  // namespace weir
