@@ -362,6 +362,7 @@ void Server::Impl::OnNewSettings() {
 
 absl::Status Server::Impl::Run() {
   replication_->TakeOverControl();
+  listener_->TakeOverControl();
   control_.run();
   sweeper_thread_.reset();
   replication_->Stop();

@@ -9,6 +9,7 @@
 #include <asio/post.hpp>
 #include <spdlog/spdlog.h>
 
+#include "core/base/check.h"
 #include "core/base/heap_bytes.h"
 #include "core/base/status.h"
 #include "server/net/io_thread.h"
@@ -168,7 +169,10 @@ void Connection::Receive() {
   if (error == asio::error::would_block) return drain_bytes_left_ ? Finish() : WaitForInput();
   if (!transport_.tls_failure().empty()) return RefuseTls();
   if (error) return Close();  // At the end of the input (eof) all replies have been sent.
-  if (drain_bytes_left_) *drain_bytes_left_ -= received;
+  if (drain_bytes_left_) {
+    WEIR_CHECK(received <= *drain_bytes_left_);
+    *drain_bytes_left_ -= received;
+  }
   const std::size_t pending = pending_input_.size();
   if (pending > kInputHeadroomBytes) {
     pending_input_.append(space, received);
@@ -181,6 +185,8 @@ void Connection::Receive() {
 }
 
 void Connection::ExecuteTurn(std::span<char> unread) {
+  WEIR_DCHECK(state_ != State::kClosed);
+  WEIR_DCHECK(pending_output_.empty());
   std::string& replies = thread_.EmptyOutput();
   turn_ = session_->Execute({unread.data(), unread.size()}, replies);
   if (turn_.completed) SetStalled(false);  // What is left is the beginning of another request.
@@ -198,6 +204,7 @@ void Connection::ExecuteTurn(std::span<char> unread) {
 
 // Sends the replies in front of the first unsaved one at once, as far as the kernel takes them.
 void Connection::SendLater(std::string_view replies) {
+  WEIR_CHECK(*turn_.unsaved_from <= replies.size());
   const std::optional<std::size_t> sent = Write(replies.substr(0, *turn_.unsaved_from));
   if (!sent) return Close();
   if (replies.size() - *sent > kPendingOutputBytesMax)
@@ -228,6 +235,7 @@ void Connection::OnWaited(WaitOutcome outcome) {
 
 // The input may be half a password, so no copy of it stays in another buffer.
 void Connection::KeepInput(std::span<char> unread, std::size_t consumed) {
+  WEIR_CHECK(consumed <= unread.size());
   const bool is_kept = unread.data() == pending_input_.data();
   if (is_kept && consumed == 0) return;
   const std::span<char> rest = unread.subspan(consumed);
@@ -353,6 +361,7 @@ void Connection::SetStalled(bool stalled) {
 
 // The kernel has all replies. The lingering close makes sure that the client receives them.
 void Connection::Finish() {
+  WEIR_CHECK(state_ != State::kClosed);
   state_ = State::kClosed;
   ReleaseBuffers();
   transport_.CancelWaits();  // Drain() may have come while the socket was waiting.

@@ -8,6 +8,7 @@
 #include <asio/ip/tcp.hpp>
 #include <asio/post.hpp>
 
+#include "core/base/check.h"
 #include "core/base/mutex.h"
 #include "server/os/crash_report.h"
 
@@ -17,6 +18,8 @@ namespace {
 using Addresses = std::vector<asio::ip::address>;
 
 std::atomic<std::size_t> under_way{0};
+
+void NoteEnd() { WEIR_CHECK(under_way.fetch_sub(1) > 0); }
 
 // Blocks. A context that no one runs opens no descriptor.
 std::error_code LookUpNow(const std::string& host, Addresses& found) {
@@ -37,6 +40,7 @@ struct HostLookUp::Shared : std::enable_shared_from_this<Shared> {
       : context(the_context), take(std::move(the_take)) {}
 
   void Answer(std::error_code error, Addresses found) {
+    WEIR_CHECK(error || !found.empty());
     MutexLock lock(mutex);
     if (!take) return;
     asio::post(context, [self = shared_from_this(), error, found = std::move(found)] {
@@ -62,7 +66,7 @@ HostLookUp::HostLookUp(const std::string& host, asio::io_context& context, Take 
     return;
   }
   if (under_way.fetch_add(1) >= kHostLookUpsMax) {
-    --under_way;
+    NoteEnd();
     shared_->Answer(std::make_error_code(std::errc::resource_unavailable_try_again), {});
     return;
   }
@@ -71,11 +75,11 @@ HostLookUp::HostLookUp(const std::string& host, asio::io_context& context, Take 
       BeginThread("weir-look-up");
       Addresses found;
       const std::error_code failed = LookUpNow(host, found);
-      --under_way;
+      NoteEnd();
       shared->Answer(failed, std::move(found));
     }).detach();
   } catch (const std::system_error& no_thread) {
-    --under_way;
+    NoteEnd();
     shared_->Answer(no_thread.code(), {});
   }
 }

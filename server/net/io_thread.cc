@@ -32,13 +32,13 @@ IoThread::IoThread(Services& services)
 IoThread::~IoThread() {
   Stop();
   if (thread_.joinable()) thread_.join();
-  role_.TakeOver();
+  worker_.thread.TakeOver();
 }
 
 void IoThread::Start(const std::string& name, std::function<void()> on_end) {
   thread_ = std::thread([this, name, on_end = std::move(on_end)] {
     BeginThread(name.c_str());
-    role_.TakeOver();
+    worker_.thread.TakeOver();
     context_.run();
     on_end();
   });
@@ -47,7 +47,7 @@ void IoThread::Start(const std::string& name, std::function<void()> on_end) {
 void IoThread::Adopt(Transport transport, const SessionMaker& make, ClientArrival arrival) {
   asio::post(context_, [this, transport = std::move(transport), make,
                         arrival = std::move(arrival)]() mutable {
-    role_.AssertHeld();
+    worker_.thread.AssertHeld();
     auto connection = std::make_shared<Connection>(
         *this, std::move(transport), make, worker_.services.clients.Add(std::move(arrival)));
     connections_.insert(connection);
@@ -57,13 +57,14 @@ void IoThread::Adopt(Transport transport, const SessionMaker& make, ClientArriva
 
 void IoThread::Dismiss(StreamSocket socket, std::shared_ptr<const void> owner) {
   asio::post(context_, [this, socket = std::move(socket), owner = std::move(owner)]() mutable {
+    worker_.thread.AssertHeld();
     CloseLingering(std::move(socket), input_, std::move(owner));
   });
 }
 
 void IoThread::Drain() {
   asio::post(context_, [this] {
-    role_.AssertHeld();
+    worker_.thread.AssertHeld();
     work_.reset();
     draining_ = true;
     stall_timer_.cancel();  // The thread would not end before the next tick.
@@ -75,7 +76,7 @@ void IoThread::Drain() {
 
 void IoThread::OnSaved(std::uint64_t ticket, const absl::Status& saved) {
   asio::post(context_, [this, ticket, saved] {
-    role_.AssertHeld();
+    worker_.thread.AssertHeld();
     for (ParkedGroup& group : parked_) {
       if (!group.save_ticket || *group.save_ticket > ticket) continue;
       group.save_ticket.reset();
@@ -86,14 +87,15 @@ void IoThread::OnSaved(std::uint64_t ticket, const absl::Status& saved) {
 }
 
 void IoThread::Park(std::shared_ptr<Connection> connection, const Awaited& awaited) {
-  role_.AssertHeld();
+  worker_.thread.AssertHeld();
+  WEIR_CHECK(awaited.any());
   const bool saves = awaited.save != Awaited::Save::kNone;
   Arriving& arriving = arriving_[awaited.acks == 0 ? 0 : saves ? 2 : 1];
   arriving.connections.push_back(std::move(connection));
   arriving.awaited.Add(awaited);
   if (std::exchange(begins_waits_, true)) return;
   asio::post(context_, [this] {
-    role_.AssertHeld();
+    worker_.thread.AssertHeld();
     BeginWaits();
   });
 }
@@ -119,7 +121,7 @@ void IoThread::BeginAckWait(ParkedGroup& group, std::size_t needed) {
   group.acks = services.replication->AwaitAcks(needed, [this] {
     if (looks_at_acks_.exchange(true)) return;
     asio::post(context_, [this] {
-      role_.AssertHeld();
+      worker_.thread.AssertHeld();
       if (looks_at_acks_.exchange(false)) ReleaseParked();
     });
   });
@@ -164,7 +166,7 @@ void IoThread::ArmAckTimer() {
   ack_timer_.expires_after(first - worker_.services.clock.HostNow());
   ack_timer_.async_wait([this](std::error_code error) {
     if (error) return;
-    role_.AssertHeld();
+    worker_.thread.AssertHeld();
     ack_timer_at_.reset();
     ReleaseParked();
   });
@@ -172,7 +174,7 @@ void IoThread::ArmAckTimer() {
 
 void IoThread::WatchIdle() {
   asio::post(context_, [this] {
-    role_.AssertHeld();
+    worker_.thread.AssertHeld();
     if (worker_.services.settings.Get(&Options::timeout).count() == 0) return;
     for (const std::shared_ptr<Connection>& connection : connections_) Watch(connection);
   });
@@ -180,6 +182,10 @@ void IoThread::WatchIdle() {
 
 void IoThread::RunBetweenTurns(std::span<const std::unique_ptr<IoThread>> threads,
                                const std::function<void(IoThread&)>& step) {
+  for (const std::unique_ptr<IoThread>& thread : threads) {
+    WEIR_CHECK(thread->thread_.joinable());
+    WEIR_CHECK(thread->thread_.get_id() != std::this_thread::get_id());
+  }
   std::latch all_have_run(static_cast<std::ptrdiff_t>(threads.size()));
   for (const std::unique_ptr<IoThread>& thread : threads) {
     asio::post(thread->context_, [&] {
@@ -200,7 +206,7 @@ void IoThread::GiveBackWaits(std::span<const std::unique_ptr<IoThread>> threads)
 void IoThread::EndAllWaits(std::span<const std::unique_ptr<IoThread>> threads) {
   GiveBackWaits(threads);
   RunBetweenTurns(threads, [](IoThread& thread) {
-    thread.role_.AssertHeld();
+    thread.worker_.thread.AssertHeld();
     thread.EndWaits();
   });
 }
@@ -222,19 +228,20 @@ void IoThread::EndWaits() {
 void IoThread::Stop() { context_.stop(); }
 
 void IoThread::Watch(const std::shared_ptr<Connection>& connection) {
-  role_.AssertHeld();
+  worker_.thread.AssertHeld();
+  WEIR_DCHECK(connections_.contains(connection));
   watched_.insert(connection);
   if (!stall_timer_armed_) ArmStallTimer();
 }
 
 void IoThread::Remove(const std::shared_ptr<Connection>& connection) {
-  role_.AssertHeld();
+  worker_.thread.AssertHeld();
   connections_.erase(connection);
   watched_.erase(connection);
 }
 
 void IoThread::CloseStalled() {
-  role_.AssertHeld();
+  worker_.thread.AssertHeld();
   const HostInstant now = worker_.services.clock.HostNow();
   // A copy, because a connection that closes leaves the set.
   const std::vector<std::shared_ptr<Connection>> all(watched_.begin(), watched_.end());
@@ -249,7 +256,7 @@ void IoThread::ArmStallTimer() {
   stall_timer_armed_ = true;
   stall_timer_.expires_after(kStallTick);
   stall_timer_.async_wait([this](std::error_code error) {
-    role_.AssertHeld();
+    worker_.thread.AssertHeld();
     stall_timer_armed_ = false;
     if (error || draining_) return;
     CloseStalled();
@@ -258,7 +265,7 @@ void IoThread::ArmStallTimer() {
 }
 
 std::string& IoThread::EmptyOutput() {
-  role_.AssertHeld();
+  worker_.thread.AssertHeld();
   if (output_.capacity() > kOutputBytesKept) std::string().swap(output_);
   output_.clear();
   return output_;

@@ -31,7 +31,7 @@
 #include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
 
-#include "core/base/thread_role.h"
+#include "core/base/check.h"
 #include "server/net/transport.h"
 #include "server/observe/client_registry.h"
 #include "server/os/log.h"
@@ -75,7 +75,10 @@ class IoThread {
   // Gives the connections of clients that have become replicas to `take`, on this thread. Requires:
   // the thread was not started.
   using TakeReplica = std::function<void(Transport transport, SyncHandOver sync)>;
-  void OnHandOver(TakeReplica take) { take_replica_ = std::move(take); }
+  void OnHandOver(TakeReplica take) {
+    WEIR_CHECK(!thread_.joinable());
+    take_replica_ = std::move(take);
+  }
 
   // Closes a connection after its final error was written. Releases `owner` once it is closed.
   void Dismiss(StreamSocket socket, std::shared_ptr<const void> owner);
@@ -114,6 +117,7 @@ class IoThread {
   // kInputHeadroomBytes, then kInputBytes. Its content at the beginning of a step is unspecified.
   [[nodiscard]] std::span<char> input() noexcept { return input_; }
   void HandOver(Transport transport, SyncHandOver sync) {
+    worker_.thread.AssertHeld();
     take_replica_(std::move(transport), std::move(sync));
   }
   // The buffer for replies, emptied.
@@ -145,45 +149,47 @@ class IoThread {
 
   // Returns the tokens of all requests that wait for them. Requires as EndAllWaits.
   static void GiveBackWaits(std::span<const std::unique_ptr<IoThread>> threads);
-  void EndWaits() ABSL_EXCLUSIVE_LOCKS_REQUIRED(role_);
-  void BeginWaits() ABSL_EXCLUSIVE_LOCKS_REQUIRED(role_);
-  void BeginAckWait(ParkedGroup& group, std::size_t needed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(role_);
+  void EndWaits() ABSL_EXCLUSIVE_LOCKS_REQUIRED(worker_.thread);
+  void BeginWaits() ABSL_EXCLUSIVE_LOCKS_REQUIRED(worker_.thread);
+  void BeginAckWait(ParkedGroup& group, std::size_t needed)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(worker_.thread);
   void EndAckWait(ParkedGroup& group) const;
-  void ReleaseParked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(role_);
-  void ArmAckTimer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(role_);
-  void ArmStallTimer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(role_);
+  void ReleaseParked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(worker_.thread);
+  void ArmAckTimer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(worker_.thread);
+  void ArmStallTimer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(worker_.thread);
 
   Worker worker_;
   LogThrottle output_throttle_;
   LogThrottle stall_throttle_;
   LogThrottle tls_throttle_;
   std::vector<char> input_;
-  ThreadRole role_;  // of the loop's thread
-  std::string output_ ABSL_GUARDED_BY(role_);
+  std::string output_ ABSL_GUARDED_BY(worker_.thread);
   asio::io_context context_;
   asio::executor_work_guard<asio::io_context::executor_type> work_;
-  asio::steady_timer stall_timer_ ABSL_GUARDED_BY(role_);
+  asio::steady_timer stall_timer_ ABSL_GUARDED_BY(worker_.thread);
   TakeReplica take_replica_;
-  bool stall_timer_armed_ ABSL_GUARDED_BY(role_) = false;
-  bool draining_ ABSL_GUARDED_BY(role_) = false;
-  absl::flat_hash_set<std::shared_ptr<Connection>> connections_ ABSL_GUARDED_BY(role_);
+  bool stall_timer_armed_ ABSL_GUARDED_BY(worker_.thread) = false;
+  bool draining_ ABSL_GUARDED_BY(worker_.thread) = false;
+  absl::flat_hash_set<std::shared_ptr<Connection>> connections_ ABSL_GUARDED_BY(worker_.thread);
   absl::flat_hash_set<std::shared_ptr<Connection>> watched_
-      ABSL_GUARDED_BY(role_);  // a subset of connections_
+      ABSL_GUARDED_BY(worker_.thread);  // a subset of connections_
   // Connections whose replies wait for the same things, which are not requested yet.
   struct Arriving {
     std::vector<std::shared_ptr<Connection>> connections;
     Awaited awaited;
   };
   std::array<Arriving, 3> arriving_
-      ABSL_GUARDED_BY(role_);  // for a save, for acknowledgements, and for both
-  bool begins_waits_ ABSL_GUARDED_BY(role_) = false;  // BeginWaits is in the thread's queue
-  std::deque<ParkedGroup> parked_ ABSL_GUARDED_BY(role_);
-  asio::steady_timer ack_timer_ ABSL_GUARDED_BY(role_);  // for the first deadline of parked_
-  std::optional<HostInstant> ack_timer_at_ ABSL_GUARDED_BY(role_);  // while it runs
-  std::atomic<bool> looks_at_acks_{false};                          // ReleaseParked is in the queue
+      ABSL_GUARDED_BY(worker_.thread);  // for a save, for acknowledgements, and for both
+  bool begins_waits_ ABSL_GUARDED_BY(worker_.thread) =
+      false;  // BeginWaits is in the thread's queue
+  std::deque<ParkedGroup> parked_ ABSL_GUARDED_BY(worker_.thread);
+  asio::steady_timer ack_timer_
+      ABSL_GUARDED_BY(worker_.thread);  // for the first deadline of parked_
+  std::optional<HostInstant> ack_timer_at_ ABSL_GUARDED_BY(worker_.thread);  // while it runs
+  std::atomic<bool> looks_at_acks_{false};  // ReleaseParked is in the queue
   // Set while parked_ is not empty, because the loop knows nothing that those connections wait for.
   std::optional<asio::executor_work_guard<asio::io_context::executor_type>> parked_work_
-      ABSL_GUARDED_BY(role_);
+      ABSL_GUARDED_BY(worker_.thread);
   std::thread thread_;
 };
 

@@ -19,6 +19,7 @@
 #include <asio/local/stream_protocol.hpp>
 #include <spdlog/spdlog.h>
 
+#include "core/base/check.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
 
@@ -123,17 +124,22 @@ Listener::Listener(asio::io_context& control, Services& services,
       threads_(threads),
       refusal_throttle_(services.clock),
       denial_throttle_(services.clock),
-      error_throttle_(services.clock) {}
+      error_throttle_(services.clock) {
+  WEIR_CHECK(!threads_.empty());
+}
 
 absl::StatusOr<std::uint16_t> Listener::Listen(const PortProtocol& protocol,
                                                const std::vector<std::string>& addresses,
                                                std::uint16_t port) {
+  thread_.AssertHeld();
   return ListenOnAll(protocol, addresses, port, Security::kPlain);
 }
 
 absl::StatusOr<std::uint16_t> Listener::ListenForTls(const PortProtocol& protocol,
                                                      const std::vector<std::string>& addresses,
                                                      std::uint16_t port) {
+  thread_.AssertHeld();
+  WEIR_CHECK(tls_.has_value());
   return ListenOnAll(protocol, addresses, port, Security::kTls);
 }
 
@@ -176,6 +182,7 @@ absl::StatusOr<std::uint16_t> Listener::ListenOn(const PortProtocol& protocol,
 
 absl::Status Listener::ListenOnUnixSocket(const PortProtocol& protocol, const std::string& path,
                                           mode_t mode) {
+  thread_.AssertHeld();
   auto listening = std::make_unique<ListeningSocket>(control_, protocol, Security::kPlain);
   std::error_code error;
   listening->acceptor.open(asio::local::stream_protocol(), error);
@@ -191,6 +198,7 @@ absl::Status Listener::ListenOnUnixSocket(const PortProtocol& protocol, const st
 }
 
 void Listener::Start() {
+  thread_.AssertHeld();
   for (const std::unique_ptr<ListeningSocket>& listening : listening_sockets_) {
     std::error_code ignored;
     const StreamEndpoint endpoint = listening->acceptor.local_endpoint(ignored);
@@ -222,6 +230,7 @@ AccessRequirements Listener::AccessRequirementsOf(const ListeningSocket& listeni
 }
 
 void Listener::Close() {
+  thread_.AssertHeld();
   for (const std::unique_ptr<ListeningSocket>& listening : listening_sockets_) {
     std::error_code ignored;
     listening->acceptor.close(ignored);
@@ -233,6 +242,7 @@ void Listener::Close() {
 void Listener::Wait(ListeningSocket& listening) {
   listening.acceptor.async_wait(StreamAcceptor::wait_read,
                                 [this, &listening](std::error_code error) {
+                                  thread_.AssertHeld();
                                   if (!error && listening.acceptor.is_open()) AcceptSome(listening);
                                 });
 }

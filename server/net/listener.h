@@ -20,11 +20,13 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
 
+#include "core/base/thread_role.h"
 #include "server/net/io_thread.h"
 #include "server/net/protected_mode.h"
 #include "server/net/stream_socket.h"
@@ -67,6 +69,9 @@ class Listener {
   Listener(asio::io_context& control, Services& services,
            std::span<const std::unique_ptr<IoThread>> threads);
 
+  // The calling thread runs `control` from now on.
+  void TakeOverControl() { thread_.TakeOver(); }
+
   // Listens on one port of all addresses, and returns the port; 0 is any port that is free on all
   // of them. On failure it listens on none: "cannot listen on 127.0.0.1:7379: Address already in
   // use".
@@ -83,7 +88,10 @@ class Listener {
                                   mode_t mode);
 
   // Replaces the context for clients that connect from now on.
-  void ReplaceTls(TlsContext context) { tls_ = std::move(context); }
+  void ReplaceTls(TlsContext context) {
+    thread_.AssertHeld();
+    tls_ = std::move(context);
+  }
 
   // Begins to accept, and logs which addresses other hosts can reach.
   void Start();
@@ -105,29 +113,33 @@ class Listener {
 
   absl::StatusOr<std::uint16_t> ListenOnAll(const PortProtocol& protocol,
                                             const std::vector<std::string>& addresses,
-                                            std::uint16_t port, Security security);
+                                            std::uint16_t port, Security security)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
   absl::StatusOr<std::uint16_t> ListenOn(const PortProtocol& protocol, const std::string& address,
-                                         std::uint16_t port, Security security);
+                                         std::uint16_t port, Security security)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
   void WarnIfExposed(const ListeningSocket& listening, const std::string& place) const;
   [[nodiscard]] AccessRequirements AccessRequirementsOf(const ListeningSocket& listening) const;
   void Wait(ListeningSocket& listening);
-  void AcceptSome(ListeningSocket& listening);
+  void AcceptSome(ListeningSocket& listening) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
   void Pause(ListeningSocket& listening);
   void Admit(StreamSocket socket, const StreamEndpoint& peer, const ListeningSocket& listening,
-             IoThread& thread);
+             IoThread& thread) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
   void Serve(StreamSocket socket, const StreamEndpoint& peer, const ListeningSocket& listening,
-             IoThread& thread);
+             IoThread& thread) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
   void Refuse(StreamSocket socket, std::string_view error, const ListeningSocket& listening,
               IoThread& thread);
-  Accepted AcceptWithReserve(ListeningSocket& listening, IoThread& thread);
+  Accepted AcceptWithReserve(ListeningSocket& listening, IoThread& thread)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
 
   asio::io_context& control_;
   Services& services_;
   const std::span<const std::unique_ptr<IoThread>> threads_;
-  std::size_t next_thread_ = 0;
-  std::vector<std::unique_ptr<ListeningSocket>> listening_sockets_;
-  std::optional<TlsContext> tls_;
-  ReserveDescriptor reserve_;
+  ThreadRole thread_;  // that runs control_
+  std::size_t next_thread_ ABSL_GUARDED_BY(thread_) = 0;
+  std::vector<std::unique_ptr<ListeningSocket>> listening_sockets_ ABSL_GUARDED_BY(thread_);
+  std::optional<TlsContext> tls_ ABSL_GUARDED_BY(thread_);
+  ReserveDescriptor reserve_ ABSL_GUARDED_BY(thread_);
   LogThrottle refusal_throttle_;
   LogThrottle denial_throttle_;
   LogThrottle error_throttle_;

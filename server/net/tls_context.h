@@ -17,6 +17,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 
+#include "core/base/check.h"
 #include "core/base/mutex.h"
 #include "server/config/options.h"
 
@@ -81,6 +82,7 @@ class SharedTlsContext {
   // As TlsContext::NewSession. Requires: Replace() was called.
   [[nodiscard]] TlsSession NewSession(int descriptor) const {
     MutexLock lock(mutex_);
+    WEIR_CHECK(context_.has_value());
     return context_->NewSession(descriptor);
   }
 

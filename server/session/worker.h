@@ -7,6 +7,7 @@
 
 #include "core/base/counter.h"
 #include "core/base/instant.h"
+#include "core/base/thread_role.h"
 #include "core/commands/decision_events.h"
 #include "core/commands/request_counters.h"
 #include "core/table/limit_registry.h"
@@ -41,6 +42,7 @@ struct Worker {
                  HostInstant now);
 
   Services& services;
+  ThreadRole thread;  // of the I/O thread
   RequestCounters request_counters;
   Counter checks;  // of proxies, over HTTP
   DecisionEvents events;

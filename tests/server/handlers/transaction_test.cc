@@ -105,6 +105,7 @@ TEST_F(CmdTransactionTest, NoOtherClientComesBetween) {
   for (const std::vector<std::string>& lines : disturbances) {
     std::atomic<bool> done{false};
     std::thread disturber([&] {
+      second.thread.TakeOver();
       Conversation disturber_client(server, second);
       while (!done) {
         for (const std::string& line : lines) {
@@ -142,6 +143,7 @@ TEST_F(CmdTransactionTest, NoOverrideComesBetweenTwoListsOfThem) {
   client_.Run("RL.POLICY SET p 5/h");
   std::atomic<bool> done{false};
   std::thread disturber([&] {
+    second.thread.TakeOver();
     Conversation disturber_client(server, second);
     while (!done) {
       for (int i = 0; i < 8; ++i) {

@@ -101,6 +101,7 @@ TEST(ServerTotalsTest, ResetsWhileOthersCount) {
   TestServer server;
   std::atomic<bool> done{false};
   std::thread counter([&] {
+    server.worker.thread.TakeOver();
     Conversation client(server);
     for (int i = 0; i < 2000; ++i) client.Send("PING\r\nNOSUCH\r\n");
     done = true;
