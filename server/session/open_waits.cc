@@ -7,6 +7,11 @@
 
 namespace weir {
 
+OpenWaits::~OpenWaits() {
+  const MutexLock lock(mutex_);
+  WEIR_CHECK(waits_.empty());
+}
+
 void OpenWaits::Add(const Reservation& reservation, const ClientRecord& client) {
   const MutexLock lock(mutex_);
   const bool is_new = waits_.try_emplace(reservation.number, Wait{&reservation, &client}).second;

@@ -31,6 +31,8 @@ class ClientRecord;
 class OpenWaits {
  public:
   explicit OpenWaits(Limiter& limiter) : limiter_(limiter) {}
+  // Requires: no wait is left.
+  ~OpenWaits();
 
   // The arguments must stay until Remove().
   void Add(const Reservation& reservation, const ClientRecord& client);

@@ -8,6 +8,7 @@
 
 #include "absl/base/thread_annotations.h"
 
+#include "core/base/check.h"
 #include "core/base/instant.h"
 #include "core/base/mutex.h"
 
@@ -36,6 +37,7 @@ class Pause {
 
   // A switch has a pause of its own, which CLIENT UNPAUSE does not end.
   void BeginSwitch(HostInstant now, HostInstant until) {
+    WEIR_CHECK(until > now);
     MutexLock lock(mutex_);
     if (client_until_ <= now) client_until_ = HostInstant{};
     switch_until_ = until;

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
+#include "core/base/check.h"
 #include "core/commands/command_keys.h"
 #include "server/commands/command_table.h"
 
 namespace weir {
 
 ParseResult ReadAhead::Fill(std::string_view unread, RespParser& parser, Limiter& limiter) {
+  WEIR_DCHECK(empty());
   Clear();
   ParseResult result = ParseResult::kCommand;
   bool goes_on = true;
@@ -29,6 +31,7 @@ ParseResult ReadAhead::Fill(std::string_view unread, RespParser& parser, Limiter
 
 void ReadAhead::Fill(std::span<const std::span<const std::string_view>> commands,
                      Limiter& limiter) {
+  WEIR_DCHECK(empty());
   Clear();
   for (const auto words : commands.first(std::min(commands.size(), kCommandsMax))) {
     Add(FindRequested(words), words, 0);
@@ -83,6 +86,7 @@ ReadAhead::Command ReadAhead::Alone(std::span<const std::string_view> words) {
 }
 
 ReadAhead::Command ReadAhead::next() const {
+  WEIR_DCHECK(!empty());
   const std::size_t words = next_ == 0 ? 0 : commands_[next_ - 1].words_end;
   const std::size_t keys = next_ == 0 ? 0 : commands_[next_ - 1].keys_end;
   const Parsed& parsed = commands_[next_];
@@ -93,6 +97,7 @@ ReadAhead::Command ReadAhead::next() const {
 
 ReadAhead::Command ReadAhead::Pop(Limiter& limiter) {
   FetchAhead(commands_[next_].keys_end, limiter);
+  WEIR_DCHECK(commands_[next_].keys_end <= partitions_fetched_);  // Else a key's hash is missing.
   const Command command = next();
   ++next_;
   return command;

@@ -132,6 +132,7 @@ absl::Status Services::Read(PolicyReading& reading) {
 
 absl::Status Services::Use(const PolicyReading& reading) {
   MutexLock lock(reload_mutex);
+  WEIR_CHECK(reading.number > 0);
   if (reading.number < reading_used) return absl::OkStatus();
   WEIR_RETURN_IF_ERROR(ReplacePolicyFile(reading.file));
   reading_used = reading.number;

@@ -9,6 +9,7 @@
 #include "absl/strings/strip.h"
 #include <spdlog/spdlog.h>
 
+#include "core/base/check.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
 #include "server/access/denial.h"
@@ -19,11 +20,6 @@
 #include "server/session/waiter.h"
 
 namespace weir {
-namespace {
-
-constexpr std::size_t kForeignBytesMax = 64;  // logged bytes of another protocol
-
-}  // namespace
 
 Session::Session(Worker& worker, std::shared_ptr<ClientRecord> record)
     : worker_(worker),
@@ -104,15 +100,18 @@ std::size_t Session::held_bytes() const {
 }
 
 void Session::Wait(std::unique_ptr<Waiter> waiter) {
+  WEIR_CHECK(may_wait());
+  WEIR_CHECK(!waiter_);
   waiter_ = std::move(waiter);
   worker_.services.waiters.fetch_add(1, std::memory_order_relaxed);
   record_->blocked.store(ClientRecord::Blocked::kYes, std::memory_order_relaxed);
 }
 
 void Session::DropWaiter() {
+  worker_.thread.AssertHeld();
   if (!waiter_) return;
   waiter_.reset();
-  worker_.services.waiters.fetch_sub(1, std::memory_order_relaxed);
+  WEIR_CHECK(worker_.services.waiters.fetch_sub(1, std::memory_order_relaxed) > 0);
 }
 
 void Session::EndWait(WaitEnd why) {
@@ -177,6 +176,7 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   if (awaited_.any()) AddUnsaved(out_begin, out.size());
   BeginTurn();
   ReadAhead& ahead = worker_.read_ahead;
+  WEIR_DCHECK(ahead.empty());
   while (!closing_ && !hand_over_) {
     const bool pausing = host_now < worker_.services.pause.until();
     if (pausing) RefreshUser();  // IsHeldBack uses the user's rights
@@ -251,6 +251,7 @@ Awaited Session::ExecuteAlone(const ReadAhead::Command& command, Instant now, Re
   verdict_reader_ = reader;
   runs_alone_ = true;
   ExecuteCommand(command, now, reply);
+  WEIR_DCHECK(!transaction_.is_open());
   runs_alone_ = false;
   verdict_reader_ = nullptr;
   EndCommand();
@@ -303,6 +304,7 @@ void Session::FinishUnsaved(std::string& replies, const WaitOutcome& outcome) co
       replies, outcome,
       [&](const Unsaved& command, std::string_view reply, Replaced why, std::string& out) {
         const LateReply* const late = command.late_reply.get();
+        WEIR_CHECK((late != nullptr) == (why == Replaced::kByLateReply));
         const std::string error = late ? late->error : ErrorOfWait(why, outcome);
         if (error.empty()) return static_cast<void>(out += late->bytes);
         RespWriter writer(out);
@@ -315,6 +317,7 @@ void Session::FinishUnsaved(std::string& replies, const WaitOutcome& outcome) co
 void Session::LogForeign(std::string_view request) {
   const auto suppressed = worker_.services.foreign_throttle.Admit();
   if (!suppressed) return;
+  constexpr std::size_t kForeignBytesMax = 64;
   spdlog::warn(
       "closed client {}: it does not speak the Redis protocol: '{}' ({} similar lines suppressed)",
       record_->address, EscapedForLog(request.substr(0, kForeignBytesMax)), *suppressed);
@@ -404,9 +407,7 @@ void Session::ExecuteCommand(const ReadAhead::Command& command, Instant now, Res
   const auto& [words, spec, bytes, keys] = command;
   // Refused commands may contain a password, too, as does a misspelled AUTH.
   said_secret_ = said_secret_ || !spec || spec->Is(kSecret);
-  if (!spec) {
-    return Refuse(nullptr, UnknownCommand(words), reply);
-  }
+  if (!spec) return Refuse(nullptr, UnknownCommand(words), reply);
   if (!spec->arity.Allows(words.size())) return Refuse(spec, WrongArity(*spec), reply);
   record_->last_command.store(spec, std::memory_order_relaxed);
   if (!IsSurelyPermitted(*spec)) {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/check.h"
 #include "core/base/instant.h"
 #include "protocol/resp_parser.h"
 #include "protocol/resp_writer.h"
@@ -151,7 +152,10 @@ class Session final : public ClientSession {
     for (const auto& record : std::exchange(killed_, {})) record->Wake();
   }
   // Ends it, too, and gives the connection to replication: the client is a replica.
-  void HandOver(SyncHandOver to) { hand_over_ = std::move(to); }
+  void HandOver(SyncHandOver to) {
+    WEIR_CHECK(to.answer.error.empty());
+    hand_over_ = std::move(to);
+  }
   // Adds to the work of the present turn.
   void Charge(std::size_t units) noexcept { work_ += units; }
   // Charges the present command for the slots that it has visited so far, and counts from 0 again.

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/check.h"
 #include "core/base/heap_bytes.h"
 #include "server/session/call.h"
 
@@ -28,6 +29,7 @@ std::size_t Transaction::UnitsOf(const CommandSpec& spec, std::size_t words) noe
 }
 
 absl::Status Transaction::Queue(const CommandSpec& spec, std::span<const std::string_view> words) {
+  WEIR_DCHECK(open_);
   const std::size_t units = units_ + UnitsOf(spec, words.size());
   std::size_t bytes = bytes_;
   for (const std::string_view word : words) bytes += kBytesPerWord + word.size();
@@ -65,6 +67,7 @@ std::vector<Transaction::Words> Transaction::WordsOfAll() const {
       begin = end;
     }
   }
+  WEIR_DCHECK(begin == text.size());
   return all;
 }
 

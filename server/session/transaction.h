@@ -19,6 +19,7 @@
 
 #include "absl/status/status.h"
 
+#include "core/base/check.h"
 #include "core/limiter/limiter.h"
 
 namespace weir {
@@ -36,7 +37,10 @@ class Transaction {
 
   // True between MULTI and EXEC or DISCARD.
   [[nodiscard]] bool is_open() const noexcept { return open_; }
-  void Open() noexcept { open_ = true; }
+  void Open() noexcept {
+    WEIR_CHECK(!open_);
+    open_ = true;
+  }
 
   // Drops the queued commands and makes EXEC refuse, because a command could not be queued.
   void Abort();

@@ -58,10 +58,11 @@ inline constexpr std::size_t kUnsavedKept = 64;
 template <typename Origin>
 class UnsavedReplies {
  public:
-  // Adds the bytes from `begin` to `end` of the output. Requires: something is awaited, and the
-  // replies added before end at or before `begin`.
+  // Adds the bytes from `begin` to `end` of the output. Requires: something is awaited, there are
+  // bytes, and the replies added before end at or before `begin`.
   void Add(std::size_t begin, std::size_t end, Awaited awaited, Origin origin) {
     WEIR_CHECK(awaited.any());
+    WEIR_CHECK(begin < end);
     WEIR_CHECK(replies_.empty() || replies_.back().end <= begin);
     awaited_.Add(awaited);
     replies_.push_back({begin, end, awaited, std::move(origin)});
@@ -86,9 +87,12 @@ class UnsavedReplies {
   [[nodiscard]] const Awaited& awaited() const noexcept { return awaited_; }
 
   // Replaces the late replies, and those that `outcome` makes wrong. `output`: the output from
-  // begin() on. write(origin, reply, why, out) appends what takes the place of a reply.
+  // begin() on. write(origin, reply, why, out) appends what takes the place of a reply. Requires:
+  // there are replies, since the output waited for them.
   template <typename Writer>
   void Replace(std::string& output, const WaitOutcome& outcome, Writer write) const {
+    WEIR_CHECK(!replies_.empty());
+    WEIR_CHECK(replies_.back().end - replies_.front().begin <= output.size());
     std::string replaced;
     std::size_t copied = 0;
     for (const Reply& reply : replies_) {

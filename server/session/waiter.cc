@@ -18,6 +18,7 @@ ServerWaiter::~ServerWaiter() {
 }
 
 bool ServerWaiter::Serve(RespWriter& reply, Instant now) {
+  WEIR_CHECK(!over_);
   WEIR_DCHECK(now >= request_.reservation().ready);
   Services& services = worker_.services;
   if (services.lacks_replicas()) {
@@ -35,6 +36,7 @@ bool ServerWaiter::Serve(RespWriter& reply, Instant now) {
 }
 
 void ServerWaiter::Withdraw(RespWriter& reply, Instant now) {
+  WEIR_CHECK(!over_);
   over_ = true;
   GiveBack();
   Answer(reply, worker_.services.limiter.Withdraw(request_.reservation(), now));

@@ -1,5 +1,7 @@
 #include "server/session/worker.h"
 
+#include "core/base/check.h"
+
 namespace weir {
 
 void Worker::Fail(RespWriter& reply, std::string_view error) {
@@ -26,6 +28,7 @@ void Worker::CountTurn(std::uint64_t commands_before, std::size_t input_bytes,
                        std::size_t output_bytes, HostInstant now) {
   counters["total_net_input_bytes"].Add(input_bytes);
   counters["total_net_output_bytes"].Add(output_bytes);
+  WEIR_DCHECK(counters["total_commands_processed"].value() >= commands_before);
   const std::uint64_t commands = counters["total_commands_processed"].value() - commands_before;
   counters.rate("instantaneous_ops_per_sec").Add(commands, now);
   counters.rate("instantaneous_input_kbps").Add(input_bytes, now);

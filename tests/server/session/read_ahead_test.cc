@@ -145,5 +145,15 @@ TEST_F(ReadAheadTest, HasBounds) {
   EXPECT_THAT(Keys(), ElementsAre());
 }
 
+#ifndef NDEBUG
+TEST_F(ReadAheadTest, NoCommandIsReadOverAndNoneTakenTwice) {
+  EXPECT_DEATH(static_cast<void>(ahead_.next()), "!empty");
+  ASSERT_EQ(Fill("PING\r\nPING\r\n"), ParseResult::kCommand);
+  static_cast<void>(Pop());
+  EXPECT_DEATH(static_cast<void>(Fill("PING\r\n")), "empty");
+  EXPECT_DEATH(ahead_.Fill({}, *limiter_), "empty");
+}
+#endif
+
 }  // namespace
 }  // namespace weir

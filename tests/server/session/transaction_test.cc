@@ -125,5 +125,14 @@ TEST_F(TransactionTest, HoldsMemoryForWhatItKeeps) {
   EXPECT_EQ(transaction_.held_bytes(), 0U);
 }
 
+TEST_F(TransactionTest, BeginsOnce) { EXPECT_DEATH(transaction_.Open(), "!open_"); }
+
+#ifndef NDEBUG
+TEST(TransactionOrderTest, NothingIsQueuedBefore) {
+  Transaction transaction;
+  EXPECT_DEATH(static_cast<void>(transaction.Queue(*FindCommand("PING"), {})), "open_");
+}
+#endif
+
 }  // namespace
 }  // namespace weir

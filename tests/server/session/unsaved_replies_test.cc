@@ -89,5 +89,18 @@ TEST(UnsavedRepliesTest, TheMemoryOfManyIsGivenBack) {
   EXPECT_FALSE(unsaved.begin());
 }
 
+// Else the reply to a change that is not saved would leave as it is.
+TEST(UnsavedRepliesTest, OnlyRepliesThatWaitAreAddedAndReplaced) {
+  Unsaved unsaved;
+  EXPECT_DEATH(unsaved.Add(0, 1, {}, 'x'), "awaited.any");
+  EXPECT_DEATH(unsaved.Add(1, 1, kAsked, 'x'), "begin < end");
+  std::string output = "ab";
+  const auto write = [](char, std::string_view, Replaced, std::string&) {};
+  EXPECT_DEATH(unsaved.Replace(output, {}, write), "!replies_.empty");
+  unsaved.Add(1, 4, kAsked, 'x');
+  EXPECT_DEATH(unsaved.Add(3, 5, kAsked, 'y'), "end <= begin");
+  EXPECT_DEATH(unsaved.Replace(output, {}, write), "output.size");
+}
+
 }  // namespace
 }  // namespace weir
