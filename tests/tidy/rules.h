@@ -21,6 +21,7 @@ inline constexpr std::size_t kReadmeLinesMin = 120;
 inline constexpr std::size_t kReadmeLinesMax = 160;
 inline constexpr std::size_t kRoomFilesMax = 30;  // C++ files
 inline constexpr std::size_t kTestFolderFilesMax = 45;
+inline constexpr std::size_t kAssertionsMin = 8;  // in 1,000 lines of a room
 
 // The arrows between folders and between the rooms of a folder, and the folder that alone may know
 // Asio, RocksDB or the module API.
@@ -41,6 +42,10 @@ inline constexpr std::size_t kTestFolderFilesMax = 45;
 
 // Rooms of core/, module/ and server/, and folders of tests/, have few files.
 [[nodiscard]] Findings SmallRooms(const std::vector<SourceFile>& tree);
+
+// The rooms of the server whose threads share state assert kAssertionsMin times in 1,000 lines:
+// with WEIR_CHECK, WEIR_DCHECK and ThreadRole::AssertHeld. What the compiler checks does not count.
+[[nodiscard]] Findings FewAssertions(const std::vector<SourceFile>& tree);
 
 // Behind its opening comment a header says `#pragma once`.
 [[nodiscard]] Findings PragmaOnce(const SourceFile& file);

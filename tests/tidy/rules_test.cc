@@ -85,6 +85,27 @@ TEST(TidyRulesTest, RoomsHaveFewFiles) {
   EXPECT_EQ(SmallRooms(tree).size(), 2U);
 }
 
+TEST(TidyRulesTest, RoomsWithThreadsAssertEightTimesInAThousandLines) {
+  constexpr std::string_view kSix =
+      "WEIR_CHECK(a); WEIR_CHECK(b);\n  WEIR_DCHECK(c);\n  thread_.AssertHeld();\n"
+      "[this] { thread_.AssertHeld(); WEIR_CHECK(d); };\n";
+  constexpr std::string_view kNone =
+      "// WEIR_CHECK(a)\nstatic_assert(b);\nf(\"WEIR_CHECK(c)\");\n#include "
+      "\"core/base/check.h\"\n";
+  const auto findings = [&](const std::string& room, std::string_view last) {
+    const std::string lines(992, '\n');
+    return FewAssertions({MakeSourceFile(room + "x.h", std::string(kSix) + lines),
+                          MakeSourceFile(room + "y.cc", last)});
+  };
+  for (const char* room : {"server/net/", "server/replicas/", "server/session/", "server/state/"}) {
+    const std::string two = "WEIR_CHECK(e);\nWEIR_CHECK(f);\n\n\n";
+    EXPECT_THAT(findings(room, two), IsEmpty()) << room;
+    EXPECT_THAT(findings(room, two + "\n"), SizeIs(1)) << room << ": 1,001 lines";
+    EXPECT_THAT(findings(room, kNone), SizeIs(1)) << room;
+  }
+  EXPECT_THAT(findings("server/os/", kNone), IsEmpty());
+}
+
 TEST(TidyRulesTest, PhrasesAreBannedInProse) {
   EXPECT_THAT(Lines(BannedPhrases, "core/x.h", "// Made anew.\nint anew;\n"), ElementsAre(1));
   EXPECT_THAT(Lines(BannedPhrases, "core/x.cc", "Log(\"read anew\");\n"), ElementsAre(1));

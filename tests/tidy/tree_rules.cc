@@ -65,7 +65,36 @@ bool IsIncluded(const std::vector<SourceFile>& tree, const std::string& header) 
       tree, [&](const SourceFile& file) { return std::ranges::count(file.lines, line) > 0; });
 }
 
+// The number of assertions in a line of code.
+std::size_t AssertionsIn(std::string_view code) {
+  std::size_t count = 0;
+  for (const std::string_view name : {"WEIR_CHECK(", "WEIR_DCHECK(", "AssertHeld("}) {
+    for (std::size_t at = 0; (at = code.find(name, at)) != std::string_view::npos; ++at) ++count;
+  }
+  return count;
+}
+
 }  // namespace
+
+Findings FewAssertions(const std::vector<SourceFile>& tree) {
+  Findings findings;
+  for (const std::string_view room :
+       {"server/net/", "server/replicas/", "server/session/", "server/state/"}) {
+    std::size_t lines = 0;
+    std::size_t assertions = 0;
+    for (const SourceFile& file : tree) {
+      if (!file.path.starts_with(room)) continue;
+      lines += file.lines.size();
+      for (const std::string& code : file.code) assertions += AssertionsIn(code);
+    }
+    if (1000 * assertions >= kAssertionsMin * lines) continue;
+    findings.push_back({std::string(room), 0,
+                        std::to_string(assertions) + " assertions in " + std::to_string(lines) +
+                            " lines: check what must hold at least " +
+                            std::to_string(kAssertionsMin) + " times in 1,000"});
+  }
+  return findings;
+}
 
 Findings OwnHeaderFirst(const std::vector<SourceFile>& tree) {
   std::set<std::string, std::less<>> headers;

@@ -34,6 +34,8 @@ TEST(TidyTest, FoldersIncludeOnlyAlongTheArrows) { ExpectKept(IncludeArrows); }
 
 TEST(TidyTest, RoomsAreSmall) { ExpectNone(SmallRooms(Tree())); }
 
+TEST(TidyTest, RoomsWithThreadsAssert) { ExpectNone(FewAssertions(Tree())); }
+
 TEST(TidyTest, NoBannedWordIsUsed) { ExpectKept(BannedWords); }
 
 TEST(TidyTest, NoBannedPhraseIsUsed) { ExpectKept(BannedPhrases); }
