@@ -14,9 +14,9 @@ bool LogIn(Session& session, std::string_view means, std::string_view user,
   Services& services = session.worker().services;
   std::shared_ptr<const User> found = services.access.Find(user);
   // An unknown user's password is compared, too, so that timing does not reveal which users exist.
-  const User& compared = found ? *found : *services.access.Find(kDefaultUser);
+  const std::shared_ptr<const User> compared = found ? found : services.access.Find(kDefaultUser);
   const std::string hash = User::HashOf(password);
-  const bool right = compared.AcceptsHash(hash);
+  const bool right = compared->AcceptsHash(hash);
   if (found && found->is_on() && right) {
     session.set_user(std::move(found), hash);
     return true;
