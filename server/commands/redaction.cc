@@ -29,7 +29,8 @@ void RedactBehind(const std::array<std::string_view, kNames>& names, WordSpan wo
 }
 
 constexpr std::array<std::string_view, 1> kAuthOption = {"AUTH"};
-constexpr std::array<std::string_view, 2> kPasswordOptions = {"requirepass", "masterauth"};
+constexpr std::array<std::string_view, 3> kPasswordOptions = {"requirepass", "primary-password",
+                                                              "masterauth"};
 
 }  // namespace
 

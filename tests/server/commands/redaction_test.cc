@@ -12,6 +12,7 @@
 
 #include "core/base/status.h"
 #include "server/commands/command_table.h"
+#include "server/config/options.h"
 #include "server/session/call.h"
 
 namespace weir {
@@ -61,6 +62,13 @@ TEST(ShownWordsTest, ValuesOfOptionsThatArePasswordsAreHidden) {
             "CONFIG SET timeout 5 RequirePass (redacted) (redacted)");
   EXPECT_EQ(Shown(config_set, {"CONFIG", "SET", "zzz", "requirepass", "requirepass", "secret"}),
             "CONFIG SET zzz requirepass (redacted) (redacted)");
+  for (const OptionSpec& spec : OptionTable()) {
+    if (!spec.secret) continue;
+    for (const std::string_view name : {spec.name, spec.redis_alias}) {
+      EXPECT_EQ(Shown(config_set, {"CONFIG", "SET", std::string(name), "secret"}),
+                "CONFIG SET " + std::string(name) + " (redacted)");
+    }
+  }
 }
 
 }  // namespace
