@@ -2,10 +2,11 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include <spdlog/spdlog.h>
 
-#include "server/os/log.h"
+#include "server/observe/client_registry.h"
 
 namespace weir {
 
@@ -29,10 +30,10 @@ bool LogIn(Session& session, std::string_view means, std::string_view user,
                            .user = found ? found->name() : "(unknown)",
                            .client = session.record().Line(now),
                            .last = now});
-  if (const auto suppressed = services.login_throttle.Admit()) {
+  const std::string_view address = session.record().address;
+  if (const auto suppressed = services.login_throttle.Admit(HostOf(address))) {
     spdlog::warn("refused client {} as {}: wrong password, or off ({} similar lines suppressed)",
-                 session.record().address,
-                 found ? "user '" + found->name() + "'" : "an unknown user", *suppressed);
+                 address, found ? "user '" + found->name() + "'" : "an unknown user", *suppressed);
   }
   return false;
 }

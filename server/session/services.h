@@ -28,6 +28,7 @@
 #include "server/observe/client_registry.h"
 #include "server/observe/outbox.h"
 #include "server/observe/thread_counters.h"
+#include "server/os/address_throttle.h"
 #include "server/os/log.h"
 #include "server/session/observers.h"
 #include "server/session/open_waits.h"
@@ -206,7 +207,7 @@ struct Services {
   std::atomic<std::uint64_t> waiters{0};  // sessions that have a Waiter
   OpenWaits open_waits{limiter};          // those in RL.WAIT
   ThreadCounters main_counters;           // of the thread that accepts connections
-  LogThrottle login_throttle;             // for lines about wrong passwords
+  AddressThrottle login_throttle;         // for lines about wrong passwords
   LogThrottle foreign_throttle;           // for lines about peers that speak another protocol
 
  private:

@@ -2,10 +2,11 @@
 
 import json
 import os
+import socket
 import time
 import unittest
 
-from weir_e2e import NEVER, Error, ServerTest, encode
+from weir_e2e import DEADLINE, NEVER, Error, ServerTest, encode
 
 PASSWORDS = {name: f"{name}-horse-battery" for name in ("app", "reader", "one", "most", "ops")}
 USERS = """\
@@ -368,7 +369,12 @@ class AccessTest(ServerTest):
         other = self.connect(server)
         other.send(b"AUTH app '" + SECRET.encode() + b"\r\n")  # a quote that is not closed
         other.rest()
-        server.wait_for_log(r"refused client 127\.0\.0\.1:\d+ as user 'app': wrong password")
+        # A line a minute and address: the second one is of a name that may be a password.
+        server.wait_for_log(r"refused client 127\.0\.0\.1:\d+ as user 'default': wrong password")
+        there, here = ("127.0.0.1", server.port), ("127.0.0.2", 0)
+        with socket.create_connection(there, DEADLINE, source_address=here) as stranger:
+            stranger.sendall(encode("AUTH", SECRET, "x"))
+            server.wait_for_log(r"refused client 127\.0\.0\.2:\d+ as an unknown user: wrong pass")
         told = repr(self.login(server, "ops").call("ACL", "LOG", 128))
         for user in ("app", "default", "(unknown)"):
             self.assertIn(f"b'username', {user.encode()!r}", told)
