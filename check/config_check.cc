@@ -20,6 +20,7 @@
 #include "server/access/access_list.h"
 #include "server/config/option_effects.h"
 #include "server/config/options.h"
+#include "server/config/passwords.h"
 #include "server/http/check_routes.h"
 #include "server/net/tls_context.h"
 
@@ -77,9 +78,11 @@ FileReport CheckConfigFile(const std::string& path) {
     return report;
   }
   if (const absl::Status fit = CheckTogether(options); !fit.ok()) Find(report, path, fit);
+  if (const absl::Status given = ReadPasswords({}, options); !given.ok()) Find(report, path, given);
   AccessList users;
   const absl::Status configured = users.Configure(options.requirepass.text(), options.users_file);
   options.requirepass = {};
+  options.primary_password = {};
   const std::string& users_place = options.users_file.empty() ? path : options.users_file;
   if (!configured.ok()) {
     Find(report, users_place, configured);

@@ -10,6 +10,7 @@
 #include "core/base/status.h"
 #include "server/config/option_effects.h"
 #include "server/config/options.h"
+#include "server/config/passwords.h"
 #include "server/config/version.h"
 #include "server/net/ping.h"
 #include "server/os/crash_report.h"
@@ -43,6 +44,8 @@ int End(const Options& options, const absl::Status& failure) {
 int Serve(Options& options) {
   ConfigureLog(options.log_level, options.log_format);
   spdlog::info("weir {}", kVersion);
+  const absl::Status read = ReadPasswords(TakePasswordVariables(), options);
+  if (!read.ok()) return End(options, read);
   for (const std::string& sentence : OptionsWithoutEffect(options)) {
     spdlog::warn("{}", EscapedForLog(sentence));
   }

@@ -40,6 +40,7 @@
 #include "server/os/system_clock.h"
 #include "server/os/waiting_thread.h"
 #include "server/page/api_numbers.h"
+#include "server/password_reload.h"
 #include "server/replicas/replication_control.h"
 #include "server/service_reporter.h"
 #include "server/state/state_on_disk.h"
@@ -383,6 +384,7 @@ void Server::Impl::OnSignal(const ReceivedSignal& signal) {
   if (signal.number == SIGHUP) {
     reporter_.Reloading();
     ReloadTls();
+    ReloadPasswords(services_);
     ReloadChecks();
     ReloadPolicies();
     return reporter_.Reloaded();

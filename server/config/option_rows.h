@@ -6,15 +6,12 @@
 #include <chrono>
 #include <cstdint>
 
-#include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
-
 #include "core/base/instant.h"
 #include "core/rules/limit_counters.h"
 #include "core/table/hold.h"
 #include "core/table/table_bound.h"
+#include "server/config/option_checks.h"
 #include "server/config/options.h"
-#include "server/os/descriptor_limit.h"
 
 namespace weir {
 
@@ -24,18 +21,6 @@ inline constexpr auto kRedisLogLevels = std::to_array<RedisWord>({{"debug", "deb
                                                                   {"verbose", "info"},
                                                                   {"warning", "warning"},
                                                                   {"warning", "error"}});
-
-// Fails if the system cannot give `max_clients` enough file descriptors. Raises the limit on open
-// files if that is needed.
-inline absl::Status CheckClientsFit(const Options& options) {
-  const DescriptorBudget room =
-      FitClientsToDescriptors(options.max_clients, DescriptorUseOf(options));
-  if (room.clients >= options.max_clients) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("The operating system is not able to handle the specified number of clients, "
-                   "try with ",
-                   room.clients));
-}
 
 inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
     {.name = "accept-damaged-state",
@@ -284,8 +269,13 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .redis_alias = "masterauth",
      .live = true,
      .secret = true,
+     .check = CheckNoPrimaryPasswordFile,
      .summary = "The password with which a replica logs in to its primary. Never shown. Safer in "
-                "the config file than on a command line, which other users can read."},
+                "a file than on a command line, which other users can read."},
+    {.name = "primary-password-file",
+     .field = &Options::primary_password_file,
+     .fallback = "",
+     .summary = "A file whose first line is primary-password; read at the start and at SIGHUP."},
     {.name = "primary-user",
      .field = &Options::primary_user,
      .fallback = "",
@@ -366,7 +356,11 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .field = &Options::requirepass,
      .fallback = "",
      .summary = "The password of the user `default`; if set, clients must give it. Never shown. "
-                "Safer in the config file than on a command line, which other users can read."},
+                "Safer in a file than on a command line, which other users can read."},
+    {.name = "requirepass-file",
+     .field = &Options::requirepass_file,
+     .fallback = "",
+     .summary = "A file whose first line is requirepass; read at the start and at SIGHUP."},
     {.name = "reset-clock",
      .field = &Options::reset_clock,
      .fallback = "false",

@@ -99,9 +99,10 @@ struct Options {
   OnPersistError on_persist_error{};
   bool reset_clock = false;
   bool accept_damaged_state = false;
-  Secret requirepass;      // empty: none; the server keeps only its hash
-  std::string users_file;  // path; empty: none
-  std::string policies;    // path of the policy file; empty: none
+  Secret requirepass;            // empty: none; the server keeps only its hash
+  std::string requirepass_file;  // path; empty: none
+  std::string users_file;        // path; empty: none
+  std::string policies;          // path of the policy file; empty: none
   LogLevel log_level{};
   LogLineFormat log_format{};
   std::string config;  // path of the file; empty: none
@@ -134,6 +135,7 @@ struct Options {
   HostAndPort replicaof;                         // none: a primary
   std::string primary_user;                      // empty: the user `default`
   Secret primary_password;                       // empty: none; Settings alone has it
+  std::string primary_password_file;             // path; empty: none
   HostName replica_announce_ip;                  // none: that of the socket
   std::int64_t replica_announce_port = 0;        // 0: port, or tls-port under replication-tls
   bool replica_announced = true;
@@ -248,7 +250,7 @@ absl::Status ApplyOptionsFile(std::string_view text, const std::string& path, Op
 
 // Fails with kInvalidArgument if an option lacks another one that it needs. (requirepass and
 // users-file, which exclude each other, are those of AccessList::Configure; the files of TLS those
-// of TlsContext::Load.)
+// of TlsContext::Load; the places of a password those of ReadPasswords.)
 absl::Status CheckTogether(const Options& options);
 
 // The meaning of --ping, for --help and the manual page.

@@ -22,8 +22,9 @@ struct AccessRequirements {
 // The error for a client of another host, before the connection is closed.
 inline constexpr std::string_view kDenied =
     "-DENIED weir is in protected mode: it has no password, so it serves only clients on its own "
-    "host. To serve other hosts, set a password (--requirepass, --users-file), or require TLS "
-    "certificates of clients (--tls-port, --tls-auth-clients). If all hosts that can reach it are "
-    "trusted, start it with --protected-mode=false.\r\n";
+    "host. To serve other hosts, set a password (the variable WEIR_REQUIREPASS, "
+    "--requirepass-file, --users-file), or require TLS certificates of clients (--tls-port, "
+    "--tls-auth-clients). If all hosts that can reach it are trusted, start it with "
+    "--protected-mode=false.\r\n";
 
 }  // namespace weir

@@ -113,6 +113,16 @@ TEST_F(ConfigCheckTest, ARouteNeedsAUserThatIsOn) {
   EXPECT_THAT(Found(), HasSubstr("checks.toml:4: route 'api': user 'app' is unknown or off"));
 }
 
+TEST_F(ConfigCheckTest, TheFilesOfPasswordsAreRead) {
+  Give("requirepass-file", "clients", "secret\n");
+  EXPECT_EQ(Found(), "");
+  Give("primary-password-file", "link", "\n");
+  EXPECT_EQ(Found(),
+            "weir.toml: option 'primary-password-file': the first line of 'link' is empty");
+  config_ += "requirepass = secret-2\n";
+  EXPECT_EQ(Found(), "weir.toml: requirepass and requirepass-file: give one of them");
+}
+
 TEST_F(ConfigCheckTest, NoPasswordIsShown) {
   Give("users-file", "users", "user app on >secret-1 ~* +@all\nuser b on secret-2\n");
   config_ += "requirepass = secret-3\n";

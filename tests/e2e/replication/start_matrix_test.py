@@ -30,6 +30,7 @@ AT_ONCE = 4
 CHOSEN = scaled(120)  # starts that run by default
 USED = 30  # tokens of KEY, in each directory that was saved
 KEY = "k"
+PASSWORD = "hush"  # of every server whose start is tried, and of the living primary
 
 
 class Start(NamedTuple):
@@ -38,6 +39,7 @@ class Start(NamedTuple):
     durability: str
     ports: str
     options: str
+    passwords: str  # where that of clients, and that of the primary, are given
 
 
 VALUES = Start(
@@ -47,6 +49,7 @@ VALUES = Start(
     durability=("none", "snapshot", "always"),
     ports=("bare", "admin", "http", "tls"),
     options=("typed", "packaged"),
+    passwords=("typed", "file", "variable"),
 )
 
 
@@ -130,10 +133,13 @@ class StartMatrixTest(ReplicationTest):
         authority = Authority(self.directory, "ca")
         self.certificate, self.key = authority.issue("server", prefix="server")
         self.authority = authority.certificate
-        self.primary = self.start("--data-dir", os.path.join(self.directory, "living"))
+        self.password_file = self.write("password", PASSWORD + "\n")
+        self.primary = self.start("--data-dir", os.path.join(self.directory, "living"),
+                                  "--requirepass", PASSWORD)  # fmt: skip
         self.saved = {}
         self.prepare("alone")
-        self.prepare("replica", "--replicaof", f"127.0.0.1 {self.primary.port}")
+        self.prepare("replica", "--replicaof", f"127.0.0.1 {self.primary.port}",
+                     "--primary-password", PASSWORD)  # fmt: skip
         self.prepare("deposed")
 
     # --- Directories ---
@@ -149,6 +155,7 @@ class StartMatrixTest(ReplicationTest):
         server = self.launch(*kept)
         client = self.await_loaded(server)
         with Client(self.primary.port if name == "replica" else port) as asked:
+            asked.call("AUTH", PASSWORD)  # an error where there is none
             self.assertEqual(first_word(asked.call("RL.ALLOW", KEY, LIMIT, "COST", USED)), "1")
         await_true(lambda: self.left(client) == 100 - USED, server.log)
         if name == "deposed":
@@ -231,11 +238,22 @@ class StartMatrixTest(ReplicationTest):
             options += ["--sentinel", "group", "--sentinel-wait", "3600s"]
         return options, http, admin, tls
 
+    def passwords_of(self, start):
+        """The options and variables with the passwords."""
+        if start.passwords == "variable":
+            return [], {"WEIR_REQUIREPASS": PASSWORD, "WEIR_PRIMARY_PASSWORD": PASSWORD}
+        kind, value = ("-file", self.password_file) if start.passwords == "file" else ("", PASSWORD)
+        return [f"--requirepass{kind}", value, f"--primary-password{kind}", value], {}
+
     # --- Starts ---
 
     def await_loaded(self, server):
         server.wait_for_log(r"loaded \d+ buckets|the state is not saved to disk")
         return self.connect(server)
+
+    def log_in(self, client):
+        self.assertRegex(client.call("PING"), "^NOAUTH ")
+        self.assertEqual(client.call("AUTH", PASSWORD), "OK")
 
     def left(self, client):
         reply = client.call("RL.PEEK", KEY, LIMIT, "COST", 0)
@@ -262,20 +280,23 @@ class StartMatrixTest(ReplicationTest):
             context = ssl.create_default_context(cafile=self.authority)
             with contextlib.closing(Client(tls)) as client:
                 client.socket = context.wrap_socket(client.socket, server_hostname="127.0.0.1")
+                self.log_in(client)
                 self.assertEqual(first_word(client.call("PING")), wanted.ping)
 
     def run_start(self, number, start):
         name = f"start{number}"
         self.directory_of(start, name)
         options, http, admin, tls = self.options_of(start, name)
+        passwords, environment = self.passwords_of(start)
         wanted = expected(start)
         for _ in range(2):
-            server = self.launch("--port", "0", *options)
+            server = self.launch("--port", "0", *options, *passwords, environment=environment)
             if wanted is None:
                 self.assertEqual(server.wait(), 1, server.log())
                 self.assertRegex(server.log(), "weir-server: data directory .*Corruption: ")
                 return
             client = self.await_loaded(server)
+            self.log_in(client)
             self.assertEqual(self.answers(start, client, server), wanted, server.log())
             self.ask_ports(wanted, http, admin, tls)
             client.close()

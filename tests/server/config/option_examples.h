@@ -84,6 +84,7 @@ inline const std::map<std::string_view, std::vector<OptionExample>> kGoodOptions
     {"policies", {{"limits.toml", "\"limits.toml\"", "limits.toml"}}},
     {"port", {{"0", "0", "0"}, {"65535", "65535", "65535"}}},
     {"primary-password", {{"secret", "\"secret\"", "secret"}, {"", "\"\"", ""}}},
+    {"primary-password-file", {{"link.txt", "\"link.txt\"", "link.txt"}}},
     {"primary-user", {{"link", "\"link\"", "link"}}},
     {"protected-mode", {{"true", "true", "true"}, {"false", "false", "false"}}},
     {"repl-backlog-size",
@@ -104,6 +105,7 @@ inline const std::map<std::string_view, std::vector<OptionExample>> kGoodOptions
       {"Weir.Internal 65535", "\"weir.internal 65535\"", "weir.internal 65535"}}},
     {"replication-tls", {{"true", "true", "true"}, {"false", "false", "false"}}},
     {"requirepass", {{"secret", "\"secret\"", "secret"}}},
+    {"requirepass-file", {{"pass.txt", "\"pass.txt\"", "pass.txt"}}},
     {"reset-clock", {{"true", "true", "true"}, {"false", "false", "false"}}},
     {"sentinel", {{"weir", "\"weir\"", "weir"}, {"", "\"\"", ""}}},
     {"sentinel-wait", {{"0s", "\"0s\"", "0s"}, {"1h", "\"1h\"", "3600s"}}},
@@ -199,6 +201,7 @@ inline const std::map<std::string_view, OptionMistakes> kBadOptions = {
     {"policies", {}},  // any text may be a path
     {"port", {{"", "-1", "65536", "redis", "0x1", "+1"}, "an integer from 0 to 65535"}},
     {"primary-password", {}},
+    {"primary-password-file", {}},  // any text may be a path
     {"primary-user", {}},
     {"protected-mode", {{"yes", "no"}, "true or false"}},
     {"repl-backlog-size",
@@ -217,6 +220,7 @@ inline const std::map<std::string_view, OptionMistakes> kBadOptions = {
       "a host and a port from 1 to 65535, as in \"10.0.0.1 7379\""}},
     {"replication-tls", {{"yes", "1"}, "true or false"}},
     {"requirepass", {}},
+    {"requirepass-file", {}},  // any text may be a path
     {"reset-clock", {{"yes", "1"}, "true or false"}},
     {"sentinel", {}},
     {"sentinel-wait", {{"", "5", "2h"}, "a time from 0s to 3600s with a unit (ms, s, m, h)"}},

@@ -5,6 +5,7 @@ found there as long as it is no secret, so that the search is known to find some
 """
 
 import re
+import signal
 import unittest
 
 from weir_e2e import ServerTest, encode, sanitized
@@ -53,6 +54,17 @@ class SecretsTest(ServerTest):
                 server = self.launch_with(password)
                 self.assert_nowhere(server, password)
                 server.stop()
+
+    def test_password_of_a_file_and_of_a_variable(self):
+        path = self.write("password", LONG + "\n")
+        server = self.start("--requirepass-file", path)
+        self.assert_nowhere(server, LONG)
+        self.write("password", SHORT + "\n")
+        server.process.send_signal(signal.SIGHUP)
+        server.wait_for_log("received SIGHUP: read requirepass-file again")
+        self.assert_nowhere(server, SHORT)
+        server = self.start(environment={"WEIR_REQUIREPASS": LONG})
+        self.assert_nowhere(server, LONG)
 
     def test_passwords_that_clients_say(self):
         server = self.launch_with(LONG)
