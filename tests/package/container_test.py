@@ -21,13 +21,14 @@ def resource(kind, name="weir"):
 
 
 class ContainerTest(ServerTest):
-    def start_with(self, options, *more):
+    def start_with(self, options, *more, environment=None):
         """Starts the server with a file of options; it listens on loopback, on free ports."""
         self.admin_port = free_port()
         path = self.write("weir.toml", options)
         server = self.start(
             *("--config", path, "--bind", "127.0.0.1", "--data-dir", "state"),
-            *("--admin-port", str(self.admin_port)), *more)
+            *("--admin-port", str(self.admin_port)), *more or ("--http-port", str(free_port())),
+            environment=environment)
         server.wait_for_log("for operators")
         server.wait_for_log(r"loaded \d+ buckets")
         return server
@@ -58,6 +59,22 @@ class ContainerTest(ServerTest):
         copied = re.findall(r"^COPY (\w+) \1$", CONTAINERFILE.read_text(), re.MULTILINE)
         self.assertEqual(set(copied), needed)
 
+    # Goal: the line of README uses what the image has.
+    def test_the_line_of_the_readme_fits_the_image(self):
+        readme = (CONTRIB.parent / "README.md").read_text()
+        (line,) = re.findall(r"^(docker build (?:.*\\\n)*.*)$", readme, re.MULTILINE)
+        self.assertTrue((CONTRIB.parent / re.search(r" -f (\S+) ", line)[1]).is_file())
+        exposed = re.search("^EXPOSE (.*)$", CONTAINERFILE.read_text(), re.M).group(1).split()
+        for port in re.findall(r" -p\s+\S*:(\d+)\s", line):
+            self.assertIn(port, exposed)
+        volume = re.search("^VOLUME (.*)$", CONTAINERFILE.read_text(), re.M).group(1)
+        self.assertIn(f" -v weir:{volume} ", line)
+        variable, password = re.search(r" -e (\w+)=(\S+) weir$", line).groups()
+        server = self.start_with(
+            (CONTRIB / "container/weir.toml").read_text(), environment={variable: password})
+        self.assertEqual(self.connect(server).call("AUTH", password), "OK")
+        self.assertIn(f"redis://default:{password}@127.0.0.1:7379", readme)
+
     # Goal: each port that the manifest and the image name is one that the server opens.
     def test_the_ports_are_those_of_the_options(self):
         options = resource("ConfigMap")["data"]["weir.toml"]
@@ -70,7 +87,10 @@ class ContainerTest(ServerTest):
             for port in resource("Service", name)["spec"]["ports"]:
                 self.assertEqual(ports[port["targetPort"]], port["port"])
         exposed = re.search("^EXPOSE (.*)$", CONTAINERFILE.read_text(), re.M).group(1)
-        self.assertEqual([int(port) for port in exposed.split()], [ports["resp"], ports["admin"]])
+        self.assertEqual([int(port) for port in exposed.split()], sorted(ports.values()))
+        own = (CONTRIB / "container/weir.toml").read_text()
+        opened = dict(re.findall(r"^(\w+)-port = (\d+)$", own, re.MULTILINE))
+        self.assertEqual({"resp": "7379", **opened}, {name: str(ports[name]) for name in ports})
 
     # Method: the user and the folder of the state are compared where they are written twice.
     def test_the_pod_runs_the_image_as_its_user(self):

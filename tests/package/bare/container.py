@@ -37,9 +37,11 @@ class Containers:
         """Runs a program in the container, as its user; returns what it printed."""
         return self._buildah("run", container, "--", *words)
 
-    def start(self, container, words, log):
-        """Like run(), but does not wait for the end; returns the process."""
-        command, environment = self._command("run", container, "--", *words)
+    def start(self, container, words, log, variables=()):
+        """Like run(), but does not wait for the end; returns the process. `variables`: NAME=VALUE,
+        as docker's -e."""
+        given = [f"--env={variable}" for variable in variables]
+        command, environment = self._command("run", *given, container, "--", *words)
         return subprocess.Popen(command, env=environment, stdout=log, stderr=log)
 
     def remove(self, container):

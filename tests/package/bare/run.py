@@ -19,16 +19,19 @@ import page
 from bare_system import DEADLINE, BareSystem, make_base
 from container import Containers
 from load import Load
+from other_host import OtherHost
 from weir_e2e import Client
 
 ROOT = Path(__file__).parents[3]
+README = ROOT / "README.md"
 PORT = 7379
 EXPOSURE_MAX = 1.5
 # Tests that start the server and nothing that a filter of its own would forbid.
 FILTERED_TESTS = ("access", "backup/backup", "backup/backup_crash", "calendar", "check", "config",
                   "crash", "every_limit_command", "full_disk", "holds/hold_crash", "hostile",
                   "http", "http_json", "inline", "metrics", "monitor", "persistence", "policy",
-                  "secrets", "shutdown", "tls", "transaction", "unix_socket", "wait")
+                  "access/passwords", "access/secrets", "shutdown", "tls", "transaction",
+                  "unix_socket", "wait")
 LOADED = 1000  # answers to each client before and after a change
 # Packages that docs/operations.md uses, besides weir.
 READERS_PACKAGES = ("curl", "faketime", "iproute2", "nginx", "openssl", "redis-tools")
@@ -100,7 +103,9 @@ class Proof:
             step("kill 0.1.0 under load and upgrade", self.kill_and_upgrade)
             step("compare the files after all that", self.compare_files)
             self.system.shut_down()
+            step("read the compose files", self.read_compose_files)
             step("run the container", self.run_container)
+            step("reach the container from another host", self.reach_container)
             for name in FILTERED_TESTS:
                 step(f"{name}_test under the unit's filter", lambda name=name: self.filter(name))
             self.system = self.systems["page"]
@@ -259,6 +264,50 @@ class Proof:
                 raise AssertionError(f"status {process.returncode}: {log.name}")
         self.containers.remove(container)
         return f"as the user {user}, healthy"
+
+    def read_compose_files(self):
+        files = sorted((ROOT / "contrib/compose").glob("*.yaml"))
+        for file in files:
+            options = (f"--file={file}", "--profile=proxy")
+            subprocess.run(["docker-compose", *options, "config", "--quiet"], check=True)
+        return ", ".join(file.name for file in files)
+
+    def reach_container(self):
+        """As README says, but for docker: the variable is the password, for other hosts, too."""
+        (password,) = re.findall(r"-e WEIR_REQUIREPASS=(\S+) weir$", README.read_text(), re.M)
+        denied = self.answers_of_container((), ("PING",))
+        if "-DENIED" not in denied[0] or "WEIR_REQUIREPASS" not in denied[0]:
+            raise AssertionError(denied)
+        variable = f"WEIR_REQUIREPASS={password}"
+        wrong, right = self.answers_of_container((variable,), ("AUTH wrong",),
+                                                 (f"AUTH {password}", "RL.PEEK k 10/s"))
+        if "-WRONGPASS" not in wrong or not right.startswith("+OK *5 :1 :9 "):
+            raise AssertionError((wrong, right))
+        return "refused without a password, with a wrong one, and answered with the right one"
+
+    def answers_of_container(self, variables, *questions):
+        """What another host is told, in one line for each question."""
+        container, config = self.containers.create()
+        words = config["Entrypoint"] + config["Cmd"]
+        with open(self.work / "reached.log", "w", encoding="utf-8") as log, OtherHost() as other:
+            process = self.containers.start(container, words, log, variables)
+            end = time.monotonic() + DEADLINE
+            while not other.ask(PORT, "PING") and time.monotonic() < end:
+                pass
+            answers = [" ".join(other.ask(PORT, *question)) for question in questions]
+            with Client(PORT) as client:
+                for variable in variables:
+                    client.call("AUTH", variable.partition("=")[2])
+                info = client.call("INFO", "server").decode()
+            server = int(re.search(r"^process_id:(\d+)", info, re.MULTILINE)[1])
+            shown = Path(f"/proc/{server}/environ").read_bytes()
+            if any(variable.encode() in shown for variable in variables):
+                raise AssertionError("the password is in /proc/PID/environ")
+            os.kill(server, signal.SIGTERM)
+            if process.wait(DEADLINE) != 0:
+                raise AssertionError(f"status {process.returncode}: {log.name}")
+        self.containers.remove(container)
+        return answers
 
     def filter(self, name):
         """Runs an end-to-end test, with a server that a call beyond the unit's filter kills."""
