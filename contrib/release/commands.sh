@@ -54,9 +54,9 @@ do_package-test() {
 }
 
 # A version that is not released yet gets the day of today wherever it has a date. One that has its
-# date gets the notes for its tag, from CHANGELOG.md.
+# date gets the notes for its tag, from CHANGELOG.md, and all files of its release.
 do_release() {
-  local version title package day notes
+  local version title package day notes files
   version=$(sed -n 's/^project(weir VERSION \([0-9.]*\) .*/\1/p' CMakeLists.txt)
   title=$(grep --max-count=1 '^## ' CHANGELOG.md)
   package=$(head -n 1 debian/changelog)
@@ -81,7 +81,10 @@ do_release() {
   mkdir -p build
   awk -v title="weir $version" '/^## / { if (++n == 1) print title; next } n == 1' CHANGELOG.md \
     >"$notes"
-  echo "The notes of version $version are in $notes. Next:"
+  files=build/release-$version
+  step "make $files"
+  contrib/release/artefacts.py "$version" "$notes" "$files" || fail "the files are not made"
+  echo "The notes of version $version are in $notes, its files in $files. Next:"
   echo "  .ci/run && WEIR_TEST_SCALE=4 ./dev test && ./dev lint all && ./dev package-test"
   echo "  git tag --annotate v$version --cleanup=whitespace --file=$notes"
   echo "  git push origin v$version"
