@@ -17,7 +17,7 @@ import unittest
 import urllib.parse
 
 from unpacked import unpacked
-from weir_e2e import DEADLINE, ServerTest, free_port
+from weir_e2e import DEADLINE, ServerTest, free_port, let_others_run
 
 CONTRIB = pathlib.Path(__file__).resolve().parents[2] / "contrib"
 RULES = CONTRIB / "prometheus" / "weir.rules.yml"
@@ -211,6 +211,7 @@ class MetricsTest(ServerTest):
                 if series and float(series[0]["value"][1]) >= least:
                     return float(series[0]["value"][1])
             self.assertLess(time.monotonic(), end, f"{expression} is not {least} yet")
+            let_others_run()
 
 
 if __name__ == "__main__":

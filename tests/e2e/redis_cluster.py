@@ -13,7 +13,7 @@ import tempfile
 import time
 
 from redis_host import RedisWithModule, start
-from weir_e2e import DEADLINE, Client, Error, free_port
+from weir_e2e import DEADLINE, Client, Error, free_port, let_others_run
 
 SLOTS = 16384
 PATIENT_MS = 15_000  # Redis's own timeout of a node
@@ -66,6 +66,7 @@ def await_true(probe, what):
     end = time.monotonic() + DEADLINE
     while not probe():
         assert time.monotonic() < end, f"never: {what}"
+        let_others_run()
 
 
 class Cluster:

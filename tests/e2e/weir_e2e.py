@@ -2,8 +2,9 @@
 
 Every test starts a server of its own, on a free port and in a temporary directory of its own. No
 test sleeps: it waits, with a deadline, for an event, such as a line of the log, a reply, or the end
-of a stream or process. When the test ends, SIGTERM must end the server, with status 0 and without a
-sanitizer's report.
+of a stream or process. Where it has to ask for one again and again, it leaves the processors in
+between to what it waits for (let_others_run). When the test ends, SIGTERM must end the server, with
+status 0 and without a sanitizer's report.
 
 Environment:
     WEIR_SERVER      path of the server's binary
@@ -25,6 +26,7 @@ import time
 import unittest
 
 DEADLINE = 60.0  # seconds for any one thing to happen; sanitizers and busy machines are slow
+POLL_SECONDS = 0.002  # between two questions for something that a test waits for
 MEGABYTE = 1 << 20
 SKIPPED = 77  # the exit status that ctest takes for a test that was not run
 NEVER = "3285d"  # a period so long that nothing refills while a test runs
@@ -40,6 +42,14 @@ def scaled(full):
 def sanitized():
     """Whether the server keeps freed memory and shadows what it has, so that RSS says less."""
     return bool(os.environ.get("WEIR_SANITIZE"))
+
+
+_never_set = threading.Event()
+
+
+def let_others_run():
+    """Waits a moment, so that the processors are free for what the caller waits for."""
+    _never_set.wait(POLL_SECONDS)
 
 
 _port_locks = []  # until this process ends
@@ -395,6 +405,7 @@ class ServerTest(unittest.TestCase):
         end = time.monotonic() + DEADLINE
         while (seen := probe()) != wanted:
             self.assertLess(time.monotonic(), end, f"still {seen!r}, not {wanted!r}")
+            let_others_run()
 
     def run_client(self, *command, stdin=b"", status=0):
         """Runs a client program to its end; returns its output: (stdout, stderr)."""

@@ -24,7 +24,7 @@ import time
 import unittest
 from pathlib import Path
 
-from weir_e2e import DEADLINE, SKIPPED, ServerTest, client_environment
+from weir_e2e import DEADLINE, SKIPPED, ServerTest, client_environment, let_others_run
 
 PAGE = Path(__file__).parents[3] / "docs" / "http.md"
 FENCED = re.compile(r"^```(\w+)\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
@@ -148,6 +148,7 @@ class ProxyTest(ServerTest):
                 return
             if process.poll() is not None or time.monotonic() > end:
                 self.fail(f"{command[0]} does not listen:\n{Path(log_path).read_text()}")
+            let_others_run()
 
     def ask(self, path="/", body=None, method=None, **fields):
         """The response of the proxy, with its body in `content`."""

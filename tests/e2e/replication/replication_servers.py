@@ -7,7 +7,7 @@ on a busy machine by SLACK_MS at most.
 
 import time
 
-from weir_e2e import DEADLINE, NEVER, Client, Error, ServerTest, encode
+from weir_e2e import DEADLINE, NEVER, Client, Error, ServerTest, encode, let_others_run
 
 SLACK_MS = 1000
 PARTITIONS = 4096
@@ -55,6 +55,7 @@ def await_true(probe, what, seconds=DEADLINE):
     while not probe():
         if time.monotonic() > end:
             raise AssertionError(f"never: {what() if callable(what) else what}")
+        let_others_run()
 
 
 def await_in_sync(primary, *replicas):
