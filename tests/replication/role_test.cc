@@ -91,6 +91,25 @@ TEST(RoleStartTest, ARoleThatWasToldWinsOverTheOptionAndAnOptionOverABackup) {
   EXPECT_EQ(alone.state(), RoleState::kServing);
 }
 
+TEST(RoleStartTest, AServerThatWasToldToFollowSaysSoAfterARestartToo) {
+  Lineage record = RecordOfReplica();
+  record.joins_any = true;
+  RoleScript role;
+  EXPECT_EQ(role.On(StateLoaded{.record = record}), "open-link:1>other!");
+  role.JoinLink(1, kIdB);
+  EXPECT_EQ(role.record().term, 1U) << "of an earlier primary";
+}
+
+TEST(RoleStartTest, AServerAtTheGateFollowsWhomAHelloNamesWithItsState) {
+  RoleScript role({.is_watched = true});
+  role.On(StateLoaded{.record = RecordOfPrimary(), .has_buckets = true});
+  EXPECT_EQ(role.state(), RoleState::kGated);
+  role.On(HelloHeard{.epoch = 3, .primary = kThird});
+  EXPECT_EQ(role.state(), RoleState::kFollowing);
+  EXPECT_EQ(role.record().primary, kThird);
+  EXPECT_TRUE(role.view().is_complete) << "the server that is named may be dead";
+}
+
 TEST(RoleStartTest, TheLastCommandOfALoadingServerWins) {
   RoleScript role({.replicaof = kOther});
   EXPECT_EQ(role.On(FollowAsked{kThird}), "");
