@@ -62,7 +62,6 @@ class TlsLinks(TlsServerTest):
 
 class TlsStateTest(TlsLinks, replication_test.ReplicationStateTest):
     test_the_first_sync_under_load = None  # test_a_link_with_little_room has a load of its own
-    test_statistics_are_each_servers_own = None
 
 
 class NarrowProxy(Proxy):
@@ -126,24 +125,18 @@ class LinkTest(TlsLinks, ReplicationTest):
         self.assert_same_policies(self.client, replica)
         self.assertEqual(server.log().count("no link to the primary"), 0)
 
-    # Others reach it there, too.
-    def test_a_replica_announces_its_tls_port(self):
-        server = self.start_replica(self.primary)
-        self.assertEqual(replica_fields(self.client)["port"], str(server.tls_port))
-        client = self.connect(server)
-        client.call("CONFIG", "SET", "replica-announce-port", "7777")
-        self.promote(client)
-        self.follow(client, self.primary)
-        self.await_equal(lambda: replica_fields(self.client)["port"], "7777")
-
     def test_roles_change(self):
         self.client.call("RL.ALLOW", "k", LIMIT, "COST", 30)
         server = self.start_replica(self.primary)
+        # A replica announces its TLS port: others reach it there, too.
+        self.assertEqual(replica_fields(self.client)["port"], str(server.tls_port))
         replica = self.connect(server)
         await_in_sync(self.client, replica)
         self.promote(replica)
         self.assertEqual(replica.call("RL.ALLOW", "k", LIMIT, "COST", 30)[:2], [1, 40])
+        self.client.call("CONFIG", "SET", "replica-announce-port", "7777")
         self.follow(self.client, server)
+        self.await_equal(lambda: replica_fields(replica)["port"], "7777")
         await_in_sync(replica, self.client)
         self.assertEqual(self.remaining(self.client, "k"), 40)
 
@@ -286,67 +279,55 @@ class FailedTlsLinksTest(TlsServerTest, ReplicationTest):
         primary.wait_for_log("closed client 127.0.0.1:.*TLS error: ")
         self.promote_unchanged()
 
-    def test_tls_to_a_plain_port(self):
-        primary = self.start_primary()
-        self.start_own(*self.link_options())
-        self.follow_in_vain(primary.port, "TLS: wrong version number")
-        self.assertEqual(self.own.call("REPLICAOF", "127.0.0.1", primary.tls_port), "OK")
-        self.await_link()
-
-    def test_a_primary_of_an_unknown_authority(self):
-        stranger = Authority(self.directory, "stranger")
-        primary = self.start_primary()
-        self.start_own(*self.link_options(authority=stranger))
-        self.follow_in_vain(primary.tls_port, "TLS: certificate verify failed: self-signed")
-        primary.wait_for_log("closed client 127.0.0.1:.*TLS error: tlsv1 alert unknown ca")
-        os.replace(self.authority.certificate, stranger.certificate)
-        self.reload_tls(self.server)
-        self.await_link()
-
-    def test_a_primary_whose_certificate_has_expired(self):
+    # Both ends look at the certificate of the other, and read their files again at SIGHUP.
+    def test_certificates_that_are_not_good_enough(self):
         self.server_files = self.authority.issue("server", days=-1, prefix="server")
         primary = self.start_primary()
-        self.start_own(*self.link_options())
-        self.follow_in_vain(
-            primary.tls_port, "TLS: certificate verify failed: certificate has expired"
-        )
-        primary.wait_for_log("closed client 127.0.0.1:.*TLS error: .*alert certificate expired")
+
+        def refuse(what, told, *options):
+            self.start_own(*options)
+            self.follow_in_vain(primary.tls_port, f"TLS: {what}")
+            primary.wait_for_log(f"TLS error: {told}")
+
+        # A primary whose certificate has expired.
+        refuse("certificate verify failed: certificate has expired", ".*alert certificate expired",
+               *self.link_options())  # fmt: skip
         self.authority.issue("server", prefix="server")
         self.reload_tls(primary)
         self.await_link()
-
-    def test_a_replica_of_an_unknown_authority(self):
-        files = Authority(self.directory, "stranger").issue("replica", prefix="replica")
-        primary = self.start_primary()
-        self.start_own(*self.link_options(files=files))
-        self.follow_in_vain(primary.tls_port, "TLS: tlsv1 alert unknown ca")
-        primary.wait_for_log("TLS error: certificate verify failed: unable to get local issuer")
+        # A primary of an unknown authority.
+        stranger = Authority(self.directory, "stranger")
+        refuse("certificate verify failed: self-signed", "tlsv1 alert unknown ca",
+               *self.link_options(authority=stranger))  # fmt: skip
+        os.replace(self.authority.certificate, stranger.certificate)
+        self.authority.certificate = stranger.certificate
+        self.reload_tls(self.server)
+        self.await_link()
+        # A replica of an unknown authority.
+        files = Authority(self.directory, "other").issue("replica", prefix="replica")
+        refuse("tlsv1 alert unknown ca", "certificate verify failed: unable to get local issuer",
+               *self.link_options(files=files))  # fmt: skip
         self.authority.issue("replica", prefix="replica")
         self.reload_tls(self.server)
         self.await_link()
-
-    def test_a_replica_without_a_certificate(self):
-        primary = self.start_primary()
-        self.start_own("--replication-tls", f"--tls-ca={self.authority.certificate}")
-        self.follow_in_vain(primary.tls_port, "TLS: tlsv13 alert certificate required")
-        primary.wait_for_log("TLS error: peer did not return a certificate")
+        # A replica without a certificate.
+        refuse("tlsv13 alert certificate required", "peer did not return a certificate",
+               "--replication-tls", f"--tls-ca={self.authority.certificate}")  # fmt: skip
         other = self.start_primary("--tls-auth-clients=optional")
         self.assertEqual(self.own.call("REPLICAOF", "127.0.0.1", other.tls_port), "OK")
         self.await_link()
-
-    def test_a_peer_that_does_not_shake_hands(self):
-        silent = socket.create_server(("127.0.0.1", 0))
-        self.addCleanup(silent.close)
-        self.start_own(*self.link_options())
-        port = silent.getsockname()[1]
-        self.follow_in_vain(port, "it does not answer the TLS handshake: the time is up")
-        self.promote_unchanged()
 
     def test_peers_that_are_no_weir_of_this_version(self):
         old = b"-ERR weir speaks replication 3 to 4, you 2 to 2\r\n"
         accepted = b"*8\r\n:2\r\n:1\r\n$40\r\n" + b"a" * 40
         accepted += b"\r\n:0\r\n:0\r\n:1\r\n$0\r\n\r\n$5\r\nfresh\r\n"
+        redis = self.start_redis()
         self.start_own(*self.link_options())
+        silent = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(silent.close)
+        port = silent.getsockname()[1]
+        self.follow_in_vain(port, "it does not answer the TLS handshake: the time is up")
+        self.follow_in_vain(redis, "it answers: ERR unknown command")
         for answers, reason in (
             ((b"+PONG\r\n", old), "it answers: ERR weir speaks replication 3 to 4, you 2 to 2"),
             ((b"garbage\r\n" * 9,) * 2, "it answers: ERR it answers strangely"),
@@ -364,7 +345,8 @@ class FailedTlsLinksTest(TlsServerTest, ReplicationTest):
         self.assertEqual(self.own.call("REPLICAOF", "127.0.0.1", peer.port), "OK")
         self.server.wait_for_log("no link to the primary .*: it sends ")
 
-    def test_a_redis_that_speaks_tls(self):
+    def start_redis(self):
+        """The port of a Redis that speaks TLS."""
         certificate, key = self.server_files
         port = free_port()
         words = ["redis-server", "--port", "0", "--tls-port", str(port), "--save", ""]
@@ -373,9 +355,14 @@ class FailedTlsLinksTest(TlsServerTest, ReplicationTest):
         redis = subprocess.Popen(words, cwd=self.directory, stdout=subprocess.DEVNULL)
         self.addCleanup(redis.wait)
         self.addCleanup(redis.terminate)
+        return port
+
+    def test_tls_to_a_plain_port(self):
+        primary = self.start_primary()
         self.start_own(*self.link_options())
-        self.follow_in_vain(port, "it answers: ERR unknown command")
-        self.promote_unchanged()
+        self.follow_in_vain(primary.port, "TLS: wrong version number")
+        self.assertEqual(self.own.call("REPLICAOF", "127.0.0.1", primary.tls_port), "OK")
+        self.await_link()
 
 
 if __name__ == "__main__":

@@ -121,7 +121,8 @@ class ReplicaAnswersTest(ReplicationTest):
 
     # Goal: every command that the table calls a writer is refused, and no look is.
     def test_each_writer_is_refused_and_each_look_answered(self):
-        replica = self.connect(self.start_replica(self.primary))
+        server, port = self.start_with_http()
+        replica = self.connect(server)
         writers = [row for row in commands_of(replica) if "write" in row[2]]
         self.assertLessEqual(WRITERS, {name for name, _, _ in writers})
         for name, arity, flags in writers:
@@ -139,22 +140,11 @@ class ReplicaAnswersTest(ReplicationTest):
             if words.startswith(("RL.POLICY", "EXISTS", "TYPE", "DBSIZE")):
                 self.assertEqual(seen, wanted, words)
         self.assertEqual(replica.call("PING"), "PONG")
+        self.assert_http_answers(port)
         await_in_sync(self.client, replica)
         self.assertEqual(self.remaining(replica, "k"), 70)
 
-    def test_an_exec_that_a_demotion_comes_before_changes_nothing(self):
-        other = self.start()
-        client = self.connect(other)
-        client.call("MULTI")
-        self.assertEqual(client.call("RL.ALLOW", "k", LIMIT), "QUEUED")
-        self.assertEqual(client.call("RL.PEEK", "k", LIMIT), "QUEUED")
-        self.follow(self.connect(other), self.primary)
-        why = f"EXECABORT Transaction discarded because of: {READONLY}"
-        self.assertEqual(client.call("EXEC"), why)
-        self.assertEqual(self.remaining(client, "k"), 70)
-
-    def test_over_http(self):
-        _, port = self.start_with_http()
+    def assert_http_answers(self, port):
         allow = {"key": "k", "limits": [LIMIT]}
         status, body = self.ask_json(port, "/v1/allow", allow)
         self.assertEqual((status, json.loads(body)), (503, {"error": READONLY}))
@@ -163,25 +153,18 @@ class ReplicaAnswersTest(ReplicationTest):
         status, body = self.ask_json(port, "/v1/peek", allow)
         self.assertEqual((status, json.loads(body)["remaining"]), (200, 69))
 
-    def test_probes_find_the_primary(self):
+    def test_stale_data_is_served_unless_it_must_not_be(self):
         admin = free_port()
-        options = ("--admin-port", str(admin), "--repl-timeout", "500ms")
-        server = self.start_replica(self.primary, *options)
+        server, port = self.start_with_http("--admin-port", str(admin), "--repl-timeout", "500ms")
         server.wait_for_log(f"listening on 127.0.0.1:{admin}")
+        replica = self.connect(server)
+        # Probes find the primary.
         self.assertEqual(self.ask(admin, "GET", "/readyz")[0], 200)
         self.assertEqual(self.ask(admin, "GET", "/readyz?role=primary")[0], 503)
         self.primary.kill()
+        self.await_equal(lambda: fields(replica)["master_link_status"], "down")
         self.await_equal(lambda: self.ask(admin, "GET", "/readyz")[0], 503)
         self.assertEqual(self.ask(admin, "GET", "/livez")[0], 200)
-        self.promote(self.connect(server))
-        for path in ("/readyz", "/readyz?role=primary"):
-            self.assertEqual(self.ask(admin, "GET", path)[0], 200)
-
-    def test_stale_data_is_served_unless_it_must_not_be(self):
-        server, port = self.start_with_http("--repl-timeout", "500ms")
-        replica = self.connect(server)
-        self.primary.kill()
-        self.await_equal(lambda: fields(replica)["master_link_status"], "down")
         for words in LOOKS:
             self.assertNotIsInstance(replica.call(*words.split()), Error, words)
         self.assertEqual(replica.call("CONFIG", "SET", "replica-serve-stale-data", "no"), "OK")
@@ -193,6 +176,8 @@ class ReplicaAnswersTest(ReplicationTest):
             self.assertNotIsInstance(replica.call(*words.split()), Error, words)
         self.promote(replica)
         self.assertEqual(self.remaining(replica, "k"), 70)
+        for path in ("/readyz", "/readyz?role=primary"):
+            self.assertEqual(self.ask(admin, "GET", path)[0], 200)
 
     # Goal: half a state is not shown. Method: the primary never answers.
     def test_a_replica_without_a_state_is_loading(self):
@@ -236,10 +221,7 @@ class ReplicaAnswersTest(ReplicationTest):
             await_in_sync(self.client, client)
         self.assertEqual(self.client.call("CLIENT", "KILL", "TYPE", "master"), 0)
         self.assertEqual(client.call("CLIENT", "KILL", "TYPE", "slave"), 0)
-
-    def test_client_kill_of_a_link_that_is_down_does_nothing(self):
-        replica = self.start_replica(self.primary)
-        client = self.connect(replica)
+        # A link that is down is none to end.
         port = self.primary.port
         self.primary.kill()
         await_true(lambda: fields(client)["master_link_status"] == "down", replica.log)
@@ -293,20 +275,19 @@ class FailedLinksTest(ReplicationTest):
         self.assertEqual(self.remaining(self.client, "k"), 70)
         self.assertEqual(self.client.call("RL.ALLOW", "other", LIMIT)[0], 1)
 
-    def test_nothing_listens(self):
-        self.refused(free_port(), "Connection refused")
-
-    def test_a_listener_that_never_answers(self):
-        peer = Peer()
-        self.addCleanup(peer.close)
-        self.refused(peer.port, "the time is up", peer)
-
-    def test_an_http_server(self):
-        peer = Peer(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
-        self.addCleanup(peer.close)
-        self.refused(peer.port, "", peer)
-
-    def test_a_peer_that_accepts_and_sends_no_frames(self):
+    def test_links_that_cannot_be_made(self):
+        silent, web = Peer(), Peer(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+        for peer in (silent, web):
+            self.addCleanup(peer.close)
+        for port, reason, *peers in (
+            (free_port(), "Connection refused"),
+            (silent.port, "the time is up", silent),
+            (web.port, "", web),
+            (self.start_redis(), "it answers: ERR unknown command"),
+        ):
+            with self.subTest(reason):
+                self.refused(port, reason, *peers)
+        # One that accepts, and sends no frames.
         history = b"$40\r\n" + b"a" * 40
         accepted = b"*8\r\n:2\r\n:1\r\n" + history
         accepted += b"\r\n:0\r\n:0\r\n:1\r\n$0\r\n\r\n$5\r\nfresh\r\n"
@@ -316,7 +297,8 @@ class FailedLinksTest(ReplicationTest):
         self.server.wait_for_log(r"no link to the primary .*: it sends ")
         await_true(lambda: len(peer.connections) > 2, "a third attempt")
 
-    def test_a_plain_redis(self):
+    def start_redis(self):
+        """The port of a plain Redis."""
         port = free_port()
         redis = subprocess.Popen(
             ["redis-server", "--port", str(port), "--save", ""],
@@ -326,7 +308,7 @@ class FailedLinksTest(ReplicationTest):
         self.addCleanup(redis.wait)
         self.addCleanup(redis.terminate)
         await_true(lambda: listens(port), "redis-server listens")
-        self.refused(port, "it answers: ERR unknown command")
+        return port
 
     def test_a_wrong_password_until_the_right_one(self):
         primary = self.start("--requirepass", "right")
@@ -340,46 +322,14 @@ class FailedLinksTest(ReplicationTest):
         self.assertEqual(self.remaining(self.client, "k"), 70)
         self.client.call("CONFIG", "SET", "primary-password", "right")
         self.await_equal(lambda: link_state(self.client), "connected")
+        # The keys of the two servers are hashed by different secrets.
+        self.server.wait_for_log("hashes keys with another secret.* drops [1-9] buckets")
         self.assertEqual(self.remaining(self.client, "k"), 40)
+        self.assertEqual(self.remaining(self.client, "other"), 100)
         self.assertNotIn("right", self.server.log())
-
-    # The user of docs/high-availability.md.
-    def test_a_user_for_the_link_alone(self):
-        users = (
-            "user default on >right ~* +@all\n"
-            "user replica on >secret resetkeys -@all +rl.sync\n"
-        )
-        primary = self.start("--users-file", self.write("users", users))
-        at = self.connect(primary)
-        self.assertEqual(at.call("AUTH", "right"), "OK")
-        at.call("RL.ALLOW", "k", LIMIT, "COST", 60)
-        self.client.call("CONFIG", "SET", "primary-user", "replica", "primary-password", "secret")
-        self.follow(self.client, primary)
-        self.assertEqual(self.remaining(self.client, "k"), 40)
-
-    def test_another_secret_takes_the_place_of_ours(self):
-        primary = self.start()
-        at = self.connect(primary)
-        at.call("RL.ALLOW", "theirs", LIMIT, "COST", 60)
-        self.follow(self.client, primary)
-        self.server.wait_for_log("hashes keys with another secret.* drops 1 buckets")
-        self.assertEqual(self.remaining(self.client, "theirs"), 40)
-        self.assertEqual(self.remaining(self.client, "k"), 100)
-        at.call("RL.ALLOW", "theirs", LIMIT, "COST", 20)
+        at.call("RL.ALLOW", "k", LIMIT, "COST", 20)
         await_in_sync(at, self.client)
-        self.assertEqual(self.remaining(self.client, "theirs"), 20)
-
-    def test_words_that_name_no_primary(self):
-        for words, why in (
-            (("127.0.0.1", "0"), "Invalid master port"),
-            (("127.0.0.1", "65536"), "Invalid master port"),
-            (("127.0.0.1", "x"), "Invalid master port"),
-            (("", "7379"), "Invalid master host"),
-            (("a b", "7379"), "Invalid master host"),
-        ):
-            self.assertEqual(self.client.call("REPLICAOF", *words), f"ERR {why}", words)
-        self.assertEqual(role_of(self.client), b"master")
-        self.assertEqual(self.client.call("RL.ALLOW", "k", LIMIT)[0], 1)
+        self.assertEqual(self.remaining(self.client, "k"), 20)
 
     def test_a_server_does_not_follow_itself(self):
         spellings = ("127.1", "0.0.0.0", "0x7f.1", "::ffff:127.0.0.1", "localhost.")
@@ -390,7 +340,7 @@ class FailedLinksTest(ReplicationTest):
         self.assertEqual(role_of(self.client), b"master")
         self.assertEqual(self.client.call("RL.ALLOW", "k", LIMIT)[0], 1)
 
-    def test_a_name_of_the_server_itself_is_noticed_later(self):
+        # A name of its own is noticed later.
         name = socket.gethostname().lower()
         if not listens(self.server.port, name):
             self.skipTest("the name of this host is not that of loopback")
