@@ -49,7 +49,8 @@ class PowerLossTest(ReplicationTest):
         primary = self.start_mortal(*options[0], *ACKS)
         replica = self.start_replica(primary, *options[1], mortal=True)
         client = self.connect(primary)
-        await_true(lambda: fields(client)["slave0"].split(",")[2] == "state=online", "a replica")
+        first = [("RL.ALLOW", "first", "1000/s")]
+        await_true(lambda: admitted(client, first) == 1, lambda: fields(client))
         for one in 2 * (client, self.connect(replica)):
             one.call("SAVE")  # The roles are on disk, and no save is due any more.
         self.assertEqual(admitted(client), len(REQUESTS), (name, primary.log(), replica.log()))
