@@ -13,6 +13,7 @@ from network_load import PORT
 from replication_servers import await_true
 from restless_client import World
 from sentinels import GROUP
+from weir_e2e import scaled
 
 LEASE_SECONDS = 2
 # What a key may get too many.
@@ -97,7 +98,7 @@ def fail_over(group, seconds):
 
 
 def fail_over_often(group, _):
-    for _ in range(3):
+    for _ in range(min(3, scaled(2))):
         fail_over(group, 5)
 
 
