@@ -133,7 +133,7 @@ void ExpectTableEntered(const RoleCoverage& coverage) {
 TEST(RoleSimulationTest, NoRunBreaksALaw) {
   const char* const only = std::getenv("WEIR_SIM_SEED");
   const std::uint64_t first = only != nullptr ? std::strtoull(only, nullptr, 10) : 0;
-  const std::int64_t runs = only != nullptr ? 1 : Scaled(kRoleRuns);
+  const std::int64_t runs = only != nullptr ? 1 : ScaledRuns(kRoleRuns);
   std::vector<std::size_t> admissions;
   std::uint64_t steps = 0;
   RoleCoverage coverage;

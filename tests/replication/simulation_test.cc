@@ -28,7 +28,7 @@ TEST(SimulationTest, ReplicasFollow) {
     EXPECT_EQ(Simulation(seed).Run(), "") << "seed " << seed;
     return;
   }
-  for (std::int64_t seed = 0; seed < Scaled(kRuns); ++seed) {
+  for (std::int64_t seed = 0; seed < ScaledRuns(kRuns); ++seed) {
     ASSERT_EQ(Simulation(static_cast<std::uint64_t>(seed)).Run(), "") << "seed " << seed;
   }
 }
