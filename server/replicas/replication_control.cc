@@ -203,7 +203,7 @@ void ReplicationControl::OnNewSettings() {
   if (replicator_) return replicator_->OnNewSettings();
   const bool needs_replicas = services_.settings.Get(&Options::min_replicas_to_write) > 0 ||
                               services_.settings.Get(&Options::ack_replicas) > 0;
-  set_admits_until(needs_replicas ? Instant{} : kInstantMax);
+  cell().admits_until = needs_replicas ? Instant{} : kInstantMax;
 }
 
 // --- Commands ------------------------------------------------------------------------------------

@@ -46,9 +46,7 @@
 
 namespace weir {
 
-class ReplicationControl final : public Replication,
-                                 public HistoryRecord,
-                                 private Replicator::Owner {
+class ReplicationControl final : public Replication, public HistoryRecord {
  public:
   struct Parts {
     asio::io_context& control;
@@ -182,12 +180,9 @@ class ReplicationControl final : public Replication,
   [[nodiscard]] Lineage Present() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Of the replicator's thread:
-  void AdmitUntil(Instant until) override { set_admits_until(until); }
-  void OnTakeoverAsked(const std::string& run_id, Instant newest) override;
-  void OnReplicaInSync() override { Post(ReplicaInSync{}); }
-  void Sleep(bool sleeps) override { set_sleeps(sleeps); }
-  AckWaits& waits() override { return acks(); }
-  void OnHistoryEnded(const Replicator& ended) override;
+  void OnTakeoverAsked(const std::string& run_id, Instant newest);
+  void OnHistoryEnded(const Replicator& ended);
+
   void TakeChangesSoon() override;
 
   asio::io_context& control_;

@@ -31,14 +31,11 @@ constexpr std::size_t kReplicaInputBytes = 16 * 1024;  // a replica says little
 
 }  // namespace
 
-Replicator::Replicator(LoopThread& loop, ChangeHub& hub, const Settings& settings, Owner& owner,
-                       bool has_saver, Ring ring)
-    : hub_(hub),
-      settings_(settings),
-      owner_(owner),
-      has_saver_(has_saver),
-      loop_(loop),
-      context_(loop.context()),
+Replicator::Replicator(Parts parts, Ring ring)
+    : parts_(std::move(parts)),
+      hub_(parts_.hub),
+      settings_(parts_.settings),
+      context_(parts_.loop.context()),
       tick_(context_),
       beat_(context_),
       end_(context_),
@@ -49,14 +46,14 @@ Replicator::Replicator(LoopThread& loop, ChangeHub& hub, const Settings& setting
     generation_ = hub_.limiter().generation();
     hub_.Attach(*this);
   }
-  owner_.waits().Begin();
+  parts_.cell.acks.Begin();
   JudgeReplicas();
-  loop_.Begin([this] {
+  parts_.loop.Begin([this] {
     thread_.TakeOver();
     Tick();
     Beat();
     context_.run();
-    if (ending_) owner_.OnHistoryEnded(*this);
+    if (ending_) parts_.on_ended(*this);
   });
 }
 
@@ -64,7 +61,7 @@ Replicator::Replicator(LoopThread& loop, ChangeHub& hub, const Settings& setting
 Replicator::~Replicator() {  // NOLINT(bugprone-exception-escape)
   if (ended_) return;
   context_.stop();
-  loop_.Await();
+  parts_.loop.Await();
   thread_.TakeOver();
   EndThread();
 }
@@ -75,8 +72,8 @@ void Replicator::EndThread() {
   CloseAll();
   for (asio::steady_timer* const timer : {&tick_, &beat_, &end_}) timer->cancel();
   ended_ = true;
-  loop_.Clear();
-  owner_.waits().EndAll();
+  parts_.loop.Clear();
+  parts_.cell.acks.EndAll();
 }
 
 std::uint64_t Replicator::head() const {
@@ -194,26 +191,26 @@ void Replicator::TickNow() {
 void Replicator::Tick() {
   const HostInstant now = hub_.clock().HostNow();
   const bool is_quiet = now - changed_at_ >= kAwakeAfterChanges;
-  owner_.Sleep(is_quiet);  // before the changes are taken, so that later ones begin a tick
+  parts_.cell.sleeps = is_quiet;  // before the changes are taken, so that later ones begin a tick
   TakeChanges();
   const std::uint64_t end = head();
   const std::uint64_t brought = end - std::exchange(seen_, end);
   FitRing();
   if (brought > 0) {
     changed_at_ = now;
-    owner_.Sleep(false);
+    parts_.cell.sleeps = false;
   }
   const std::vector<ReplicaPtr> all = AllReplicas();
   for (const ReplicaPtr& replica : all) Send(replica);
-  if (owner_.waits().size() > 0) JudgeReplicas();  // They may have all of it already.
+  if (parts_.cell.acks.size() > 0) JudgeReplicas();  // They may have all of it already.
   if (brought > kManyBytes) return ArmTick(kTickWithManyChanges);
   ArmTick(is_quiet && brought == 0 ? kTickWithout : kTickWithChanges);
 }
 
 // Puts all changes into the ring.
 void Replicator::TakeChanges() {
-  owner_.waits().BeginTick();
-  if (has_saver_) {
+  parts_.cell.acks.BeginTick();
+  if (parts_.has_saver) {
     hub_.TakeAll();
   } else {
     // The ring needs no ids of limits, so this is what frees them.
@@ -223,7 +220,7 @@ void Replicator::TakeChanges() {
     static_cast<void>(hub_.limiter().TakeLimits());
     hub_.limiter().EndSave();
   }
-  owner_.waits().EndTick(head());
+  parts_.cell.acks.EndTick(head());
 }
 
 // repl-backlog-size may have changed.
@@ -301,10 +298,11 @@ void Replicator::JudgeReplicas() {
     const AckBody& last = replica->source.acked();
     if (last.synced) acked.push_back(last.offset);
   }
-  owner_.AdmitUntil(
-      std::min(NthLatest(std::move(promised), for_lease), NthLatest(std::move(heard), for_acks)));
+  parts_.cell.admits_until.store(
+      std::min(NthLatest(std::move(promised), for_lease), NthLatest(std::move(heard), for_acks)),
+      std::memory_order_relaxed);
   std::ranges::sort(acked, std::ranges::greater());
-  owner_.waits().Judge(acked);
+  parts_.cell.acks.Judge(acked);
 }
 
 // --- Replicas ---
@@ -385,7 +383,7 @@ void Replicator::Receive(const ReplicaPtr& replica) {
     if (const auto asked = replica->source.TakeTakeover()) {
       ++replica->requests;
       if (!ending_) {
-        owner_.OnTakeoverAsked(replica->sync.request.run_id, asked->newest);
+        parts_.on_takeover_asked(replica->sync.request.run_id, asked->newest);
       } else {
         RefuseAtEnd(replica);
         if (replica->closed) return;
@@ -416,7 +414,7 @@ bool Replicator::NoteFrame(Replica& replica, const Frame& frame) {
   }
   if (is_new) {
     spdlog::info("replica {} has the whole state", replica.name());
-    owner_.OnReplicaInSync();
+    parts_.on_in_sync();
   }
   return true;
 }

@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,32 +47,23 @@ static_assert(kReplicasMax + 2 * kDescriptorsPerLoop < kDescriptorsForReplicatio
 
 class Replicator final : public ChangeConsumer {
  public:
-  // The server as the replicator needs it.
-  class Owner {
-   public:
-    virtual ~Owner() = default;
-    // Says until when there are enough replicas (min-replicas-to-write, ack-replicas), by the clock
-    // of decisions. Called with a lock held, so it must call nothing of the replicator.
-    virtual void AdmitUntil(Instant until) = 0;
-    // The replica asks to become the primary, and knew of nothing newer than `newest` when it
-    // asked. The owner answers with a BeginEnd() that names it, or with RefuseTakeover(). Called on
-    // the replicator's thread.
-    virtual void OnTakeoverAsked(const std::string& run_id, Instant newest) = 0;
-    // A replica is in sync for the first time. As above.
-    virtual void OnReplicaInSync() = 0;
-    // Whether the next tick is far away: changes should begin one at once.
-    virtual void Sleep(bool sleeps) = 0;
-    // The waits for acknowledgements; their ticks are the replicator's.
-    virtual AckWaits& waits() = 0;
-    // What BeginEnd() began is over. The last call, on the replicator's thread.
-    virtual void OnHistoryEnded(const Replicator& ended) = 0;
+  struct Parts {
+    LoopThread& loop;  // the replicator's alone until its end
+    ChangeHub& hub;
+    const Settings& settings;
+    PrimaryCell& cell;
+    bool has_saver;  // a saver is attached to the hub, which takes the ids of limits
+    // These are called on the replicator's thread.
+    std::function<void()> on_in_sync;  // a replica is in sync for the first time
+    // A replica asks to become the primary, and knew of nothing newer than `newest` when it asked.
+    // The answer is a BeginEnd() that names it, or RefuseTakeover().
+    std::function<void(const std::string& run_id, Instant newest)> on_takeover_asked;
+    // What BeginEnd() began is over. The last call.
+    std::function<void(const Replicator& ended)> on_ended;
   };
-
-  // Begins to send a history, whose frames so far are in the ring, on the thread of the loop, which
-  // is the replicator's alone until its end. `has_saver`: a saver is attached to the hub, which
-  // takes the ids of limits. All references must outlive it.
-  Replicator(LoopThread& loop, ChangeHub& hub, const Settings& settings, Owner& owner,
-             bool has_saver, Ring ring);
+  // Begins to send a history, whose frames so far are in the ring, on the thread of the loop. All
+  // references must outlive it.
+  Replicator(Parts parts, Ring ring);
   // Closes all replicas.
   ~Replicator() override;  // NOLINT(bugprone-exception-escape): replicator.cc says why
 
@@ -165,12 +157,9 @@ class Replicator final : public ChangeConsumer {
   void YieldTo(Replica& replica) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
   [[nodiscard]] std::vector<ReplicaPtr> AllReplicas() const;
 
+  const Parts parts_;
   ChangeHub& hub_;
   const Settings& settings_;
-  Owner& owner_;
-  const bool has_saver_;
-
-  LoopThread& loop_;
   asio::io_context& context_;  // the loop's
   ThreadRole thread_;          // of weir-replicator
   asio::steady_timer tick_ ABSL_GUARDED_BY(thread_);

@@ -24,7 +24,7 @@ void Replicator::LetYieldLeave() {
 }
 
 Replicator::Ended Replicator::End() {
-  loop_.Await();
+  parts_.loop.Await();
   thread_.TakeOver();
   const bool yielded = heir_ && heir_->has_yield && heir_->sent == heir_->out.size();
   EndThread();
@@ -86,7 +86,7 @@ void Replicator::YieldTo(Replica& replica) {
   MutexLock lock(mutex_);
   if (!replica.source.is_level(ring_)) return;
   const bool is_confirmed =
-      replica.source.acked().offset == ring_.head() && owner_.waits().size() == 0;
+      replica.source.acked().offset == ring_.head() && parts_.cell.acks.size() == 0;
   if (awaits_acks_ && !is_confirmed) return;
   replica.source.AppendYield(ending_->term, hub_.clock().Now(), replica.out);
   replica.has_yield = true;

@@ -227,9 +227,18 @@ void ReplicationControl::Do(const BeginHistory& action) {
 
 void ReplicationControl::BeginReplicator(Ring ring) {
   ended_.reset();
-  Replicator::Owner& owner = *this;
-  auto replicator = std::make_shared<Replicator>(replicator_loop_, hub_, services_.settings, owner,
-                                                 services_.state != nullptr, std::move(ring));
+  auto replicator = std::make_shared<Replicator>(
+      Replicator::Parts{
+          .loop = replicator_loop_,
+          .hub = hub_,
+          .settings = services_.settings,
+          .cell = cell(),
+          .has_saver = services_.state != nullptr,
+          .on_in_sync = [this] { Post(ReplicaInSync{}); },
+          .on_takeover_asked = [this](const std::string& run_id,
+                                      Instant newest) { OnTakeoverAsked(run_id, newest); },
+          .on_ended = [this](const Replicator& ended) { OnHistoryEnded(ended); }},
+      std::move(ring));
   // At once, so that a save always finds one of the two.
   std::unique_ptr<FollowedHistory> followed;
   const MutexLock lock(mutex_);

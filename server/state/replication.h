@@ -169,6 +169,15 @@ struct SyncHandOver {
   std::string input{};  // bytes behind the request that came with it
 };
 
+// What a primary's replicator tells the threads that serve requests. Thread-safe.
+struct PrimaryCell {
+  AckWaits acks;                    // whose ticks are the replicator's
+  std::atomic<bool> sleeps{false};  // the next tick is far away: a change should begin one
+  // The time until which there are enough replicas (min-replicas-to-write, ack-replicas), by the
+  // clock of decisions.
+  std::atomic<Instant> admits_until{kInstantMax};
+};
+
 class Replication {
  public:
   virtual ~Replication() = default;
@@ -192,14 +201,14 @@ class Replication {
   // The time until which a primary has the replicas that it needs to admit requests, by the clock
   // of decisions; kInstantMax if it needs none. One relaxed load. Of no meaning on a replica.
   [[nodiscard]] Instant admits_until() const noexcept {
-    return Instant{Nanos{admits_until_.load(std::memory_order_relaxed)}};
+    return cell_.admits_until.load(std::memory_order_relaxed);
   }
 
   // The waits for replicas that acknowledge changes.
-  [[nodiscard]] AckWaits& acks() noexcept { return acks_; }
+  [[nodiscard]] AckWaits& acks() noexcept { return cell_.acks; }
   // As AckWaits::Add, and takes the changes at once.
   [[nodiscard]] std::shared_ptr<AckWait> AwaitAcks(std::size_t needed, std::function<void()> wake) {
-    std::shared_ptr<AckWait> wait = acks_.Add(needed, std::move(wake));
+    std::shared_ptr<AckWait> wait = acks().Add(needed, std::move(wake));
     if (!wait->is_over()) TakeChangesSoon();
     return wait;
   }
@@ -207,7 +216,8 @@ class Replication {
   // Takes the changes at once if no tick of replication is near, as after a time without any. One
   // relaxed load otherwise.
   void Wake() {
-    if (sleeps_.load(std::memory_order_relaxed) && sleeps_.exchange(false)) TakeChangesSoon();
+    std::atomic<bool>& sleeps = cell_.sleeps;
+    if (sleeps.load(std::memory_order_relaxed) && sleeps.exchange(false)) TakeChangesSoon();
   }
 
   // Cost: a lock and a copy.
@@ -253,25 +263,20 @@ class Replication {
   // Begins a tick of AckWaits soon, if there can be one.
   virtual void TakeChangesSoon() {}
 
-  void set_sleeps(bool sleeps) noexcept { sleeps_ = sleeps; }
+  [[nodiscard]] PrimaryCell& cell() noexcept { return cell_; }
   void set_role(ServerRole role) noexcept { role_.store(role, std::memory_order_relaxed); }
   void set_ping_refusal(PingRefusal why) noexcept {
     ping_refusal_.store(why, std::memory_order_relaxed);
   }
   void set_is_complete(bool is) noexcept { is_complete_.store(is, std::memory_order_relaxed); }
   void set_is_link_up(bool is) noexcept { is_link_up_.store(is, std::memory_order_relaxed); }
-  void set_admits_until(Instant until) noexcept {
-    admits_until_.store(until.time_since_epoch().count(), std::memory_order_relaxed);
-  }
 
  private:
   std::atomic<ServerRole> role_{ServerRole::kPrimary};
   std::atomic<PingRefusal> ping_refusal_{PingRefusal::kNone};
-  std::atomic<bool> sleeps_{false};
   std::atomic<bool> is_complete_{true};
   std::atomic<bool> is_link_up_{false};
-  std::atomic<Nanos::rep> admits_until_{kInstantMax.time_since_epoch().count()};
-  AckWaits acks_;
+  PrimaryCell cell_;
 };
 
 }  // namespace weir

@@ -53,7 +53,7 @@ class FakeReplication final : public Replication {
     shown.deposed = true;
   }
   // A primary that has enough replicas until then, by the clock of the services.
-  void AdmitUntil(Instant until) { set_admits_until(until); }
+  void AdmitUntil(Instant until) { cell().admits_until = until; }
   void BecomePrimary() {
     set_role(ServerRole::kPrimary);
     set_is_complete(true);
@@ -61,7 +61,7 @@ class FakeReplication final : public Replication {
   }
 
   // No tick is near, so that a change has to wake the replication.
-  void Rest() { set_sleeps(true); }
+  void Rest() { cell().sleeps = true; }
 
   void Gate() { set_role(ServerRole::kGated); }
   void RefusePing(PingRefusal why) { set_ping_refusal(why); }
