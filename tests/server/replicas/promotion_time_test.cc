@@ -98,11 +98,16 @@ class KeptServer {
   LoopbackClient client_;
 };
 
-// True once the replica has all that the primary has changed.
-bool IsLevel(KeptServer& replica, KeptServer& primary) {
+bool IsConnected(KeptServer& replica) {
   const ReplicationStatus status = replica.status();
-  return status.link && status.link->state == LinkState::kConnected &&
-         status.offset == primary.status().offset && status.offset > 0;
+  return status.link && status.link->state == LinkState::kConnected;
+}
+
+// True once the replica has all that the primary has changed. Requires: the replica was connected
+// before, as a change before that is in the copy of the table, and adds nothing to the offset.
+bool IsLevel(KeptServer& replica, KeptServer& primary) {
+  const std::uint64_t offset = replica.status().offset;
+  return IsConnected(replica) && offset == primary.status().offset && offset > 0;
 }
 
 class PromotionTimeTest : public testing::Test {
@@ -121,6 +126,7 @@ class PromotionTimeTest : public testing::Test {
   void StopBoth() {
     KeptServer primary(OptionsIn("p"), kEvening);
     KeptServer replica(OptionsIn("r", primary.port()), kEvening + minutes{3});
+    ASSERT_TRUE(Eventually([&] { return IsConnected(replica); }));
     ASSERT_THAT(primary.Decide("RL.ALLOW team 3/day COST 3"), ElementsAre(1, 0));
     ASSERT_THAT(primary.Decide("RL.ALLOW u 5/h COST 5"), ElementsAre(1, 0));
     ASSERT_THAT(primary.Decide("RL.ALLOW b 1/m,ban=15m"), ElementsAre(1, 0));
@@ -168,10 +174,7 @@ TEST_F(PromotionTimeTest, ThePrimarysTimeIsKeptWhereItWasHeard) {
   StopBoth();
   KeptServer primary(OptionsIn("p"), kEvening + minutes{30});
   KeptServer replica(OptionsIn("r", primary.port()), kEvening + hours{8});
-  ASSERT_TRUE(Eventually([&] {
-    const ReplicationStatus status = replica.status();
-    return status.link && status.link->state == LinkState::kConnected;
-  }));
+  ASSERT_TRUE(Eventually([&] { return IsConnected(replica); }));
   replica.BecomePrimary();
   EXPECT_THAT(replica.Decide("RL.ALLOW u 5/h"), ElementsAre(1, 1));
   EXPECT_THAT(replica.Decide("RL.ALLOW team 3/day"), ElementsAre(0, 0));
@@ -201,6 +204,7 @@ TEST_F(PromotionTimeTest, APromotedServerKeepsThePrimarysTimeOverCleanRestarts) 
     {
       KeptServer primary(OptionsIn("p_" + name), kEvening);
       KeptServer replica(OptionsIn(name, primary.port()), kEvening + ahead);
+      ASSERT_TRUE(Eventually([&] { return IsConnected(replica); }));
       ASSERT_THAT(primary.Decide("RL.ALLOW u 5/h COST 5"), ElementsAre(1, 0));
       ASSERT_TRUE(Eventually([&] { return IsLevel(replica, primary); }));
       replica.BecomePrimary();
@@ -224,6 +228,7 @@ TEST_F(PromotionTimeTest, AShiftOfMoreThanADayIsNotKept) {
   {
     KeptServer primary(OptionsIn("p"), kEvening);
     KeptServer replica(OptionsIn("r", primary.port()), kEvening + ahead);
+    ASSERT_TRUE(Eventually([&] { return IsConnected(replica); }));
     ASSERT_THAT(primary.Decide("RL.ALLOW u 5/h COST 5"), ElementsAre(1, 0));
     ASSERT_TRUE(Eventually([&] { return IsLevel(replica, primary); }));
     replica.BecomePrimary();
