@@ -1,5 +1,7 @@
 #include "core/words/limit_memo.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -19,8 +21,18 @@ namespace weir {
 
 namespace {
 
-// The error for a policy that is none, with the nearest name among those that are.
+// Names that a thread may compare with unknown ones: so many at once, and so many more with each
+// request. Requests that name no policy are many where a service starts before its policies.
+constexpr std::size_t kComparedMax = 10'000;
+constexpr std::size_t kComparedOfRequest = 16;
+thread_local std::size_t comparable = kComparedMax;
+
+// The error for a policy that is none; if this thread may compare that many names, with the nearest
+// of those that are.
 absl::Status UnknownBeside(std::string_view name, const Policies& policies) {
+  const std::size_t count = policies.size().policies;
+  if (count > comparable) return UnknownPolicy(name);
+  comparable -= count;
   const std::vector<std::shared_ptr<const Policy>> all = policies.All();
   const std::string_view nearest =
       Nearest(name, all, [](const auto& policy) -> std::string_view { return policy->name; });
@@ -37,6 +49,7 @@ std::size_t LimitMemo::Hash::operator()(std::string_view text) const noexcept {
 }
 
 void LimitMemo::BeginRequest() {
+  comparable = std::min(comparable + kComparedOfRequest, kComparedMax);
   if (limits_ >= kMemoLimitsMax) {
     entries_.clear();
     recent_.fill({});

@@ -57,6 +57,11 @@ TEST(NearestTest, TheDistanceIsItsDefinition) {
     const std::string to = AnyWord(6);
     RC_ASSERT(EditDistance(from, to) == Definition(from, to));
     RC_ASSERT(EditDistance(to, from) == EditDistance(from, to));
+    for (std::size_t most = 0; most < 7; ++most) {
+      const std::size_t bounded = EditDistance(from, to, most);
+      const std::size_t edits = Definition(from, to);
+      RC_ASSERT((edits <= most ? bounded == edits : bounded > most));
+    }
   });
 }
 

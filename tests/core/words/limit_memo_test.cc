@@ -15,6 +15,8 @@
 namespace weir {
 namespace {
 
+using testing::HasSubstr;
+
 std::string Word(std::size_t number) { return std::to_string(number + 1) + "/h"; }
 
 LimitMemo::Entry* Read(LimitMemo& memo, std::string_view text) {
@@ -89,6 +91,29 @@ TEST(LimitMemoTest, APolicysWordFollowsThePolicy) {
 }
 
 // What the word says counts before what the policy says, for all of the policy's limits.
+// A service may ask for a policy before it is there, at full speed.
+TEST(LimitMemoTest, ManyRequestsForUnknownPoliciesCompareFewNames) {
+  constexpr int kMany = 6'000;
+  Policies policies;
+  for (int i = 0; i < kMany; ++i) {
+    ASSERT_TRUE(policies.Set("customer-" + std::to_string(i), LimitsOf({"1/s"})).ok());
+  }
+  LimitMemo memo(&policies);
+  const auto begin = [&](int requests) {
+    for (int i = 0; i < requests; ++i) memo.BeginRequest();
+  };
+  const auto error = [&] { return std::string(memo.Read("@custmer-42").status().message()); };
+  begin(10'000);
+  EXPECT_THAT(error(), HasSubstr("did you mean @customer-42?"));
+  int hints = 0;
+  for (int i = 0; i < 4 * kMany; ++i) {
+    begin(1);
+    if (error().find("did you mean") != std::string::npos) ++hints;
+  }
+  EXPECT_GT(hints, 30);
+  EXPECT_LT(hints, 80);  // of 24,000: 16 names a request
+}
+
 TEST(LimitMemoTest, AWordsKeepIsForAllLimitsOfItsPolicy) {
   Policies policies;
   LimitMemo memo(&policies);

@@ -92,6 +92,9 @@ std::vector<Row> LimitRows() {
       {"RL.ALLOW", Repeated(64, of_64("RL.ALLOW held"))},
       {"RL.ALLOW", Repeated(64, RequestOf("RL.ALLOW " + ManyKeys()))},
       {"RL.ALLOW", RequestOf("RL.ALLOW due 1000/h"), expire, kManyHoldsMax},
+      // Mistakes, behind an answer: their errors name what was meant.
+      {"PING", RequestOf("PING") + Repeated(1000, RequestOf("RL.ALLOW k @longer0"))},
+      {"PING", RequestOf("PING") + Repeated(400, RequestOf("RL.ALLOW" + std::string(56, 'A')))},
       {"RL.CHARGE", Repeated(64, of_64("RL.CHARGE held"))},
       {"RL.REFUND", Repeated(64, of_64("RL.REFUND held"))},
       {"RL.PEEK", Repeated(64, of_64("RL.PEEK held"))},
