@@ -193,7 +193,7 @@ void HoldKeeper::SettlePart(HoldStore& store, const Hold& hold, std::size_t part
   const Bucket after =
       SettleLimit(limit, before, now, hold.EstimateOf(part, limit), cost, max_wait_, sums);
   if (after != before) store.StoreBucket(slot, limit, after, now);
-  // The sums of a key go with its last open hold, and this one is about to go.
+  // The sums of a bucket go with the last open hold that names it, and this one is about to go.
   if (store.holds()->HasOtherOpen(hold)) store.holds()->SetSums(slot, sums);
 }
 

@@ -125,7 +125,7 @@ std::size_t Limiter::Apply(const LimiterChanges& records, Instant time) {
     buckets.ForEachOf(
         partition, [](const BucketChange& change) { return change.erased; },
         [&](const BucketChange& change) { dropped += applying.ApplyBucket(change) ? 0 : 1; });
-    // The sums of a key go with its last open hold.
+    // The sums of a bucket go with the last open hold that names it.
     holds.ForEachOf(
         partition, [](const HoldChange& change) { return change.hold && !change.hold->settled; },
         [&](const HoldChange& change) {
@@ -198,8 +198,7 @@ bool Limiter::Applying::ApplyHold(const HoldChange& change, bool is_rewritten) {
   const Hold* const before = holds->FindOpen(change.key, change.id);
   const bool is_new = hold && !hold->settled && !(before && before->terms().order == hold->order);
   limiter_.keeper_.Apply(*holds, change.key, change.id, hold);
-  // The sums that were there when it was opened. If they have changed since, a record says so; but
-  // there is none for those that an id had when it was given to its limit.
+  // The sums that were there when it was opened. If they have changed since, a record says so.
   if (!is_new || is_rewritten) return fits;
   for (const HoldPart& part : hold->parts) holds->SetSums({change.key, part.limit}, part.sums);
   return fits;

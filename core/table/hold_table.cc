@@ -5,6 +5,26 @@
 #include "core/base/check.h"
 
 namespace weir {
+namespace {
+
+// Erases the sums of buckets that removed holds of one key have named, where is_gone(SlotKey).
+// Cost: a look-up for each part whose limit is not that of the hold before.
+template <typename Sums, typename IsGone>
+void EraseSumsOf(Sums& sums, std::span<Hold* const> removed, IsGone is_gone) {
+  std::span<const HoldPart> last;
+  for (const Hold* const hold : removed) {
+    if (sums.empty()) return;
+    const std::span<const HoldPart> parts = hold->parts();
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (i < last.size() && last[i].limit == parts[i].limit) continue;
+      const auto found = sums.find({hold->key(), parts[i].limit});
+      if (found != sums.end() && is_gone({hold->key(), parts[i].limit})) sums.erase(found);
+    }
+    last = parts;
+  }
+}
+
+}  // namespace
 
 CrowdedHolds* HoldTable::CrowdOf(std::uint64_t key) const {
   if (crowds_.empty()) return nullptr;
@@ -39,7 +59,12 @@ Hold::Owner HoldTable::TakeOpen(Hold& open) {
     ShrinkCrowd(open.key());
   }
   Hold::Owner removed = open_.Remove(open);
-  DropUnnamedSums(removed->key());
+  Hold* const one = removed.get();
+  EraseSumsOf(sums_, std::span(&one, 1), [&](const SlotKey& bucket) {
+    if (IsNamed(bucket)) return false;
+    if (notes_changes_) changes_.AddSums(bucket, size());
+    return true;
+  });
   return removed;
 }
 
@@ -81,7 +106,13 @@ void HoldTable::TakeManyOpen(std::uint64_t key, std::span<Hold* const> open) {
     ShrinkCrowd(key);
   }
   open_.TakeMany(key, sorted);
-  DropUnnamedSums(key);
+  if (sums_.empty()) return;
+  if (!HasOpen(key)) return DropUnnamedSums(key);
+  EraseSumsOf(sums_, open, [&](const SlotKey& bucket) {
+    if (IsNamed(bucket)) return false;
+    if (notes_changes_) changes_.AddSums(bucket, size());
+    return true;
+  });
 }
 
 void HoldTable::TakeManyMarks(std::uint64_t key, std::span<Hold* const> marks) {
