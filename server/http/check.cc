@@ -225,7 +225,7 @@ void NoteIncomplete(HttpExchange& exchange, std::string_view name, const CheckRo
   const auto checks =
       exchange.http().checks.AddIncomplete(name, exchange.services().clock.HostNow());
   if (!checks) return;
-  spdlog::warn("check {}: no value for {} ({} such checks since the last such line)", name,
+  spdlog::warn("check {}: no value for {} ({} such checks since the last line)", name,
                MissingIn(route, request, exchange.services().limiter.hasher()), *checks);
 }
 
