@@ -146,6 +146,8 @@ class FullDiskFailoverTest(ReplicationTest):
                 lambda: primary.log().count("the replica cannot save to its disk") > given_up,
                 primary.log,
             )
+            await_true(  # the log says it first
+                lambda: fields(client)["master_failover_state"] == "no-failover", primary.log)
             self.assertEqual(role_of(client), b"master")
             self.assertEqual(client.call("RL.ALLOW", f"still{len(words)}", "1/9w")[0], 1)
         self.assertEqual(client.call("FAILOVER", *to_it, "FORCE", "TIMEOUT", 100), "OK")
