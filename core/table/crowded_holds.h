@@ -2,8 +2,8 @@
 // limit, and for each held limit the tokens that are out and the end of the last.
 //
 // Other keys have few holds, so they need no index: a visit of all of them is as fast (HoldTable).
-// Memory: about 24 bytes a hold, and as many for each part of a held limit. Not thread-safe. Cost:
-// O(log n), unless said otherwise.
+// Memory: about 24 bytes a hold, as many for each part of a held limit, and for each limit that is
+// named. Not thread-safe. Cost: O(log n), unless said otherwise.
 #pragma once
 
 #include <cstddef>

@@ -108,7 +108,7 @@ class HoldTable {
   [[nodiscard]] bool IsNamed(const SlotKey& bucket) const;
   // True if sums of the bucket are kept. Cost: O(log n), and that of IsNamed() if it has none yet.
   [[nodiscard]] bool KeepsSums(const SlotKey& bucket) const;
-  // Calls visit(SlotKey, const SettlementSums&) for all sums that are not 0.
+  // Calls visit(SlotKey, const SettlementSums&) for all sums that are kept.
   template <typename Visit>
   void ForEachSums(Visit visit) const {
     for (const auto& [bucket, sums] : sums_) visit(SlotKey(bucket.first, bucket.second), sums);
