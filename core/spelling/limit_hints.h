@@ -15,11 +15,11 @@ namespace weir {
 [[nodiscard]] std::string DidYouMean(std::string_view before, std::string_view text,
                                      std::string_view after);
 
-// For a multiplier that is none: "10m/s" was 10M/s.
+// For an unknown multiplier: "10m/s" was 10M/s.
 [[nodiscard]] std::string MultiplierHint(std::string_view before, std::string_view count,
                                          std::string_view after);
 
-// For a span of time whose unit is none: "15S" was 15s.
+// For a span of time with an unknown unit: "15S" was 15s.
 [[nodiscard]] std::string UnitHint(std::string_view before, std::string_view span);
 
 // For a period in days, weeks, months or years that is not just one of the calendar's units, as

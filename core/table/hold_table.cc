@@ -5,27 +5,6 @@
 #include "core/base/check.h"
 
 namespace weir {
-namespace {
-
-// Erases the sums of buckets that removed holds of one key have named, where is_gone(SlotKey).
-// Cost: a look-up for each part whose limit is not that of the hold before.
-template <typename Sums, typename IsGone>
-void EraseSumsOf(Sums& sums, std::span<Hold* const> removed, IsGone is_gone) {
-  std::span<const HoldPart> last;
-  for (const Hold* const hold : removed) {
-    if (sums.empty()) return;
-    const std::span<const HoldPart> parts = hold->parts();
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      if (i < last.size() && last[i].limit == parts[i].limit) continue;
-      const auto found = sums.find({hold->key(), parts[i].limit});
-      if (found != sums.end() && is_gone({hold->key(), parts[i].limit})) sums.erase(found);
-    }
-    last = parts;
-  }
-}
-
-}  // namespace
-
 CrowdedHolds* HoldTable::CrowdOf(std::uint64_t key) const {
   if (crowds_.empty()) return nullptr;
   const auto crowd = crowds_.find(key);
@@ -60,11 +39,7 @@ Hold::Owner HoldTable::TakeOpen(Hold& open) {
   }
   Hold::Owner removed = open_.Remove(open);
   Hold* const one = removed.get();
-  EraseSumsOf(sums_, std::span(&one, 1), [&](const SlotKey& bucket) {
-    if (IsNamed(bucket)) return false;
-    if (notes_changes_) changes_.AddSums(bucket, size());
-    return true;
-  });
+  DropUnnamedSums(std::span(&one, 1));
   return removed;
 }
 
@@ -106,13 +81,7 @@ void HoldTable::TakeManyOpen(std::uint64_t key, std::span<Hold* const> open) {
     ShrinkCrowd(key);
   }
   open_.TakeMany(key, sorted);
-  if (sums_.empty()) return;
-  if (!HasOpen(key)) return DropUnnamedSums(key);
-  EraseSumsOf(sums_, open, [&](const SlotKey& bucket) {
-    if (IsNamed(bucket)) return false;
-    if (notes_changes_) changes_.AddSums(bucket, size());
-    return true;
-  });
+  DropUnnamedSums(open);
 }
 
 void HoldTable::TakeManyMarks(std::uint64_t key, std::span<Hold* const> marks) {
@@ -233,17 +202,20 @@ bool HoldTable::KeepsSums(const SlotKey& bucket) const {
   return sums_.contains({bucket.key_hash(), bucket.limit}) || IsNamed(bucket);
 }
 
-void HoldTable::DropUnnamedSums(std::uint64_t key) {
-  if (sums_.empty()) return;
-  auto sums = sums_.lower_bound({key, LimitId{}});
-  while (sums != sums_.end() && sums->first.first == key) {
-    const SlotKey bucket{key, sums->first.second};
-    if (IsNamed(bucket)) {
-      ++sums;
-      continue;
+void HoldTable::DropUnnamedSums(std::span<Hold* const> removed) {
+  std::span<const HoldPart> last;
+  for (const Hold* const hold : removed) {
+    if (sums_.empty()) return;
+    const std::span<const HoldPart> parts = hold->parts();
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (i < last.size() && last[i].limit == parts[i].limit) continue;
+      const SlotKey bucket{hold->key(), parts[i].limit};
+      const auto sums = sums_.find({hold->key(), parts[i].limit});
+      if (sums == sums_.end() || IsNamed(bucket)) continue;
+      if (notes_changes_) changes_.AddSums(bucket, size());
+      sums_.erase(sums);
     }
-    if (notes_changes_) changes_.AddSums(bucket, size());
-    sums = sums_.erase(sums);
+    last = parts;
   }
 }
 

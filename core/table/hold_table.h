@@ -176,8 +176,9 @@ class HoldTable {
   Hold& InsertOpen(Hold::Owner hold, Instant expiry);
   [[nodiscard]] Hold::Owner TakeOpen(Hold& open);
   void ShrinkCrowd(std::uint64_t key);
-  // Drops the sums of the key's buckets that no open hold names any more.
-  void DropUnnamedSums(std::uint64_t key);
+  // Drops the sums of the buckets that these holds have named and no open hold of their key names
+  // any more. Cost: a look-up for each part whose limit is not that of the hold before.
+  void DropUnnamedSums(std::span<Hold* const> removed);
 
   HoldSet open_;
   HoldSet marks_;

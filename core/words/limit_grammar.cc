@@ -257,7 +257,7 @@ absl::Status ReadValue(Option::Id id, std::string_view value, Options& options) 
   return absl::OkStatus();
 }
 
-// The hint for an option that is none, with the name of the nearest one.
+// The hint for an unknown option: the name of the nearest known one.
 std::string NearestOption(std::string_view text, std::span<const Option> known) {
   const std::size_t name_bytes = text.find('=');
   const std::string_view name =

@@ -21,14 +21,15 @@ namespace weir {
 
 namespace {
 
-// Names that a thread may compare with unknown ones: so many at once, and so many more with each
-// request. Requests that name no policy are many where a service starts before its policies.
+// The number of names that a thread may compare with unknown ones: at most at once, and more with
+// each request. A service that starts before its policies are set asks for unknown ones at full
+// speed.
 constexpr std::size_t kComparedMax = 10'000;
 constexpr std::size_t kComparedOfRequest = 16;
 thread_local std::size_t comparable = kComparedMax;
 
-// The error for a policy that is none; if this thread may compare that many names, with the nearest
-// of those that are.
+// The error for an unknown policy. It names the nearest known one, if this thread may still compare
+// the names of all policies.
 absl::Status UnknownBeside(std::string_view name, const Policies& policies) {
   const std::size_t count = policies.size().policies;
   if (count > comparable) return UnknownPolicy(name);
