@@ -3,9 +3,10 @@
 
     contrib/release/artefacts.py VERSION NOTES FOLDER [PACKAGES]
 
-`./dev release` runs it. NOTES is the file with the notes, FOLDER is made anew, and PACKAGES has the
-Debian packages; without it `./dev package` builds them. Two runs of one commit on one host leave
-the same bytes: each time is that of the commit, each owner root, and names are sorted.
+`./dev release` runs it. NOTES is the file with the notes. FOLDER is emptied first, if it exists.
+PACKAGES has the Debian packages; without it `./dev package` builds them. Two runs of one commit on
+one host leave the same bytes: each time is that of the commit, each owner root, and names are
+sorted.
 
 Environment:
     WEIR_SIGN_KEY   the key of GnuPG that signs SHA256SUMS; without one nothing is signed

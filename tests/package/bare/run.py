@@ -286,7 +286,7 @@ class Proof:
         return "refused without a password, with a wrong one, and answered with the right one"
 
     def answers_of_container(self, variables, *questions):
-        """What another host is told, in one line for each question."""
+        """Returns the replies that another host gets to each question, a line for each."""
         container, config = self.containers.create()
         words = config["Entrypoint"] + config["Cmd"]
         with open(self.work / "reached.log", "w", encoding="utf-8") as log, OtherHost() as other:
