@@ -3,6 +3,7 @@
 // runs.
 #include "server/net/listener.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -58,10 +59,11 @@ class DescriptorShortage {
   rlimit before_{};
 };
 
-// The limit that only the descriptors open now fit.
+// The limit that only the descriptors open now fit. dup() would return a number that is too high
+// while the listener calls accept(), which holds the lowest one even if no client waits.
 rlim_t LowestFreeDescriptor() {
-  const int lowest = dup(STDERR_FILENO);
-  close(lowest);
+  int lowest = 0;
+  while (fcntl(lowest, F_GETFD) >= 0) ++lowest;
   return static_cast<rlim_t>(lowest);
 }
 
