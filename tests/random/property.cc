@@ -15,7 +15,7 @@ void CheckLaw(std::int64_t cases, const std::function<void()>& law) {
   metadata.id = std::string(test->test_suite_name()) + "/" + test->name();
   metadata.description = test->name();
   rc::detail::TestParams params = rc::detail::configuration().testParams;
-  params.maxSuccess = static_cast<int>(Scaled(cases));
+  params.maxSuccess = static_cast<int>(ScaledRuns(cases));
   const auto result = rc::detail::checkTestable(law, metadata, params);
   std::ostringstream message;
   rc::detail::printResultMessage(result, message);

@@ -10,7 +10,7 @@
 
 namespace weir {
 
-// Checks `law`, which uses RC_ASSERT, on Scaled(cases) random cases.
+// Checks `law`, which uses RC_ASSERT, on ScaledRuns(cases) random cases.
 void CheckLaw(std::int64_t cases, const std::function<void()>& law);
 
 // Whole numbers from 1 to `most`, with every power of two equally likely: small, huge and between.

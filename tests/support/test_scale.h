@@ -19,7 +19,7 @@ namespace weir {
   return std::max(std::int64_t{1}, static_cast<std::int64_t>(static_cast<double>(full) * scale));
 }
 
-// Scaled(full), or a third of it at a scale below 1, for runs of one thread that a seed decides.
+// Scaled(full), or a third of it at a scale below 1, for cases of one thread that a seed decides.
 // The builds with a sanitizer, which have such a scale, take 20 to 40 times as long for one, and
 // report code that runs at all; what only many runs meet is found by the other builds.
 [[nodiscard]] inline std::int64_t ScaledRuns(std::int64_t full) {
