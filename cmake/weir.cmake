@@ -160,13 +160,11 @@ function(weir_tests folder)
 endfunction()
 
 # weir_compiled_quickly(core_rules_tests): compiles the sources of a target of tests in one group,
-# as half of the time is for the headers, and without optimization.
+# as half of the time is for the headers, without optimization, and without their line numbers,
+# which would take a sixth of the time: a stack has the name of the test.
 function(weir_compiled_quickly target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE 30)
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Debug>:-O0>)
-  if(NOT WEIR_SANITIZE)
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Debug>:-g0>)
-  endif()
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Debug>:-O0> $<$<CONFIG:Debug>:-g0>)
 endfunction()
 
 # weir_test_entries(core/rules core_rules_tests 2): the ctest entries of one test executable. With a
