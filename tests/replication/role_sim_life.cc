@@ -54,7 +54,8 @@ void RoleServer::Load(std::uint64_t of_life) {
     if (image.time > 0) shift_ = image.time - Own();
   } else if (image.is_clean && !image.is_backup) {
     has_jumped_ = false;
-    if (image.shift != 0) shift_ = std::max(wall + image.shift, image.time) - Own();
+    const bool is_shifted = image.shift != 0 && !world_.Has(RoleBug::kShiftLost);
+    if (is_shifted) shift_ = std::max(wall + image.shift, image.time) - Own();
   } else if (!image.is_clean) {
     world_.jumped_at = world_.now;
   }

@@ -175,11 +175,11 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(RoleBug::kTermUnsaved, RoleBug::kAckMemory, RoleBug::kGateRefusesAlways,
                     RoleBug::kUntrustedPromotes, RoleBug::kStrangerDeposes, RoleBug::kRestoredRole,
                     RoleBug::kSwitchToFullDisk, RoleBug::kSilentRefusal, RoleBug::kNoLeaseWait,
-                    RoleBug::kLeaseFromReceipt, RoleBug::kOldYield, RoleBug::kShiftDisk,
-                    RoleBug::kEmptyGate, RoleBug::kDeclinesAny, RoleBug::kLacksForgotten,
-                    RoleBug::kPartialHistory, RoleBug::kYieldUnsaved, RoleBug::kFloorGe,
-                    RoleBug::kAskerReconnects, RoleBug::kEmptyPromotes, RoleBug::kClaimWithoutState,
-                    RoleBug::kSharedDeadline));
+                    RoleBug::kLeaseFromReceipt, RoleBug::kOldYield, RoleBug::kShiftLost,
+                    RoleBug::kShiftDisk, RoleBug::kEmptyGate, RoleBug::kDeclinesAny,
+                    RoleBug::kLacksForgotten, RoleBug::kPartialHistory, RoleBug::kYieldUnsaved,
+                    RoleBug::kFloorGe, RoleBug::kAskerReconnects, RoleBug::kEmptyPromotes,
+                    RoleBug::kClaimWithoutState, RoleBug::kSharedDeadline));
 
 }  // namespace
 }  // namespace weir
