@@ -1,0 +1,64 @@
+# The command lint of ./dev, which reads this file for it: clang-tidy over the sources that changed.
+# shellcheck shell=bash
+
+# Prints the sources and headers to lint: those that differ from the default branch, committed or
+# not; on that branch itself, those of the product that changed in the four hours before its last
+# commit.
+changed_sources() {
+  local base paths=('*.cc' '*.h')
+  base=$(git merge-base HEAD origin/HEAD 2>/dev/null) ||
+    base=$(git merge-base HEAD origin/main 2>/dev/null) || base=$(git rev-parse HEAD)
+  if [[ $base == "$(git rev-parse HEAD)" ]] && git diff --quiet HEAD; then
+    base=$(git show --no-patch --format=%ct)
+    base=$(git rev-list --first-parent --max-count=1 --before=$((base - 14400)) HEAD)
+    paths+=(':!tests' ':!bench')
+  fi
+  # Without a commit that old, all: that is the name of the empty tree.
+  git diff -z --name-only --diff-filter=d \
+    "${base:-$(git hash-object -t tree /dev/null)}" -- "${paths[@]}"
+}
+
+# Reads a list of sources and prints the groups of the preset lint that include them. A group takes
+# clang-tidy a fifth of the time of its sources, as it reads the libraries' headers once.
+lint_groups() {
+  tr '\0' '\n' | sed 's|^\(\./\)\?|/|; s|\.h$|.cc|; s|$|"|' |
+    grep --recursive --files-with-matches --null --include='unity_*.cxx' --fixed-strings --file=- \
+      build/lint || true
+}
+
+# Reads a list of sources and prints the targets that compile its headers alone, and those that
+# include one of these, which may lack what it no longer includes.
+header_checks() {
+  local names
+  names=$(tr '\0' '\n' | sed --quiet 's|^\(\./\)\?\(.*\.h\)$|"\2"|p')
+  [[ -n $names ]] || return 0
+  {
+    tr --delete '"' <<<"$names"
+    grep --recursive --files-with-matches --include='*.h' --exclude-dir=build --fixed-strings \
+      --file=- . <<<"$names" | sed 's|^\./||'
+  } | sort --unique | sed 's|.*|header_check/&.cc|' | (cd build/lint && xargs ls 2>/dev/null) |
+    sed 's|$|^|'  # so Ninja names what is made of a source
+}
+
+# Leaves out the analyzer, which takes three quarters of the time; `./dev lint all` does not.
+do_lint() {
+  local list=changed_sources checks=-bugprone-suspicious-include headers=()
+  if [[ ${1:-} == all ]]; then
+    list=sources
+  else
+    checks+=,-clang-analyzer-\*
+  fi
+  need "${build_packages[@]}" "${test_packages[@]}" "${lint_packages[@]}"
+  configure lint
+  mapfile -t headers < <("$list" | header_checks)
+  ((!${#headers[@]})) || compile lint "${headers[@]}"
+  step "lint"
+  # For clang-tidy, the sources that a group includes are headers.
+  local folders='bench|check|clients|core|manual|module|persistence|protocol|replay'
+  folders+='|replication|server|tests'
+  "$list" | lint_groups |
+    xargs -0 --no-run-if-empty --max-procs="$cores" --max-args=1 \
+      clang-tidy-14 --quiet --checks="$checks" -p build/lint \
+      --header-filter="/($folders)/[^ ]*\.(h|cc)\$" \
+      2> >(grep --invert-match --line-regexp '[0-9]* warnings\? generated\.' >&2)
+}
