@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 """Makes the files of a release from the commit that is checked out.
 
-    contrib/release/artefacts.py VERSION NOTES FOLDER [PACKAGES]
+    contrib/release/artefacts.py VERSION NOTES FOLDER COMPILERS [PACKAGES]
 
 `./dev release` runs it. NOTES is the file with the notes. FOLDER is emptied first, if it exists.
-PACKAGES has the Debian packages; without it `./dev package` builds them. Two runs of one commit on
-one host leave the same bytes: each time is that of the commit, each owner root, and names are
-sorted.
+PACKAGES has the Debian packages; without it `./dev package` builds them, with so many COMPILERS at
+once. Two runs of one commit on one host leave the same bytes: each time is that of the commit, each
+owner root, and names are sorted.
 
 Environment:
     WEIR_SIGN_KEY   the key of GnuPG that signs SHA256SUMS; without one nothing is signed
@@ -98,6 +98,8 @@ class Release:
         (note,) = packages.glob("*.buildinfo")
         text = re.sub("^Build-Date: .*$", f"Build-Date: {formatdate(self.epoch)}",
                       note.read_text(), flags=re.MULTILINE)
+        # The number of compilers depends on the memory that was free.
+        text = re.sub(r' parallel=\d+(?=[ "])', "", text)
         (self.folder / note.name).write_text(text)
         name = f"weir-{self.version}-debian12-amd64"
         archive = Archive(self.epoch)
@@ -133,11 +135,10 @@ class Release:
             os.utime(path, (self.epoch, self.epoch))
             path.chmod(0o755 if path.is_dir() else 0o644)
         environment = {**os.environ, "SOURCE_DATE_EPOCH": str(self.epoch)}
-        environment.pop("PYTHONPATH", None)
         with tempfile.TemporaryDirectory() as built:
             code = BUILD.format(source=str(source), folder=built)
-            run("/usr/bin/python3", "-c", code, env=environment, stderr=subprocess.DEVNULL,
-                umask=0o022)
+            run("/usr/bin/python3", "-I", "-c", code, env=environment,
+                stderr=subprocess.DEVNULL, umask=0o022)
             (wheel,) = Path(built).glob("*.whl")
             shutil.copy(wheel, self.folder)
             (sdist,) = Path(built).glob("*.tar.gz")
@@ -166,20 +167,21 @@ class Release:
                 str(self.folder / "SHA256SUMS"))
 
 
-def build_packages(epoch):
+def build_packages(epoch, compilers):
     """Builds them, and returns their folder. Their notes have the options, so those are fixed."""
-    options = f"noautodbgsym parallel={os.cpu_count()}"
+    options = f"noautodbgsym parallel={compilers}"
     environment = {**os.environ, "SOURCE_DATE_EPOCH": str(epoch), "DEB_BUILD_OPTIONS": options}
     subprocess.run([ROOT / "dev", "package"], check=True, env=environment)
     return ROOT / "build/packages"
 
 
 def main():
-    version, notes, folder, *packages = sys.argv[1:]
+    version, notes, folder, compilers, *packages = sys.argv[1:]
     release = Release(version, Path(folder).resolve())
     shutil.copy(notes, release.folder)
     # First, as `./dev package` also installs what the archives of Python need.
-    release.add_packages(Path(packages[0]) if packages else build_packages(release.epoch))
+    release.add_packages(Path(packages[0]) if packages
+                         else build_packages(release.epoch, int(compilers)))
     release.add_source()
     release.add_clients()
     release.add_sums()

@@ -83,7 +83,8 @@ do_release() {
     >"$notes"
   files=build/release-$version
   step "make $files"
-  contrib/release/artefacts.py "$version" "$notes" "$files" || fail "the files are not made"
+  contrib/release/artefacts.py "$version" "$notes" "$files" "$(compilers)" ||
+    fail "the files are not made"
   echo "The notes of version $version are in $notes, its files in $files. Next:"
   echo "  .ci/run && WEIR_TEST_SCALE=4 ./dev test && ./dev lint all && ./dev package-test"
   echo "  git tag --annotate v$version --cleanup=whitespace --file=$notes"

@@ -55,18 +55,19 @@ class ArtefactsTest(unittest.TestCase):
         cls.packages.mkdir()
         subprocess.run(["dpkg-deb", "--build", root, cls.packages / f"weir_{VERSION}_amd64.deb"],
                        check=True, stdout=subprocess.DEVNULL)
-        cls.note("Thu, 01 Jan 2026 00:00:00 +0000")
+        cls.note("Thu, 01 Jan 2026 00:00:00 +0000", 1)
 
     @classmethod
-    def note(cls, date):
+    def note(cls, date, compilers):
         (cls.packages / f"weir_{VERSION}_amd64.buildinfo").write_text(
-            f"Format: 1.0\nBuild-Date: {date}\nInstalled-Build-Depends: g++ (= 12)\n")
+            f"Format: 1.0\nBuild-Date: {date}\nInstalled-Build-Depends: g++ (= 12)\n"
+            f'Environment:\n DEB_BUILD_OPTIONS="noautodbgsym parallel={compilers}"\n')
 
     @classmethod
     def make(cls, name, umask=0o022, **variables):
         """Makes the files in a folder of this name, and returns it."""
         folder = cls.directory / name
-        subprocess.run([MAKE, VERSION, cls.directory / "notes.md", folder, cls.packages],
+        subprocess.run([MAKE, VERSION, cls.directory / "notes.md", folder, "1", cls.packages],
                        check=True, stdout=subprocess.DEVNULL, umask=umask,
                        env={**os.environ, **variables})
         return folder
@@ -76,8 +77,12 @@ class ArtefactsTest(unittest.TestCase):
             return {name.partition("/")[2] for name in opened.getnames()}
 
     def test_two_runs_leave_the_same_bytes(self):
-        self.note("Fri, 02 Jan 2026 00:00:00 +0000")
-        again = self.make("two", umask=0o077, TZ="Asia/Tokyo", LC_ALL="C.UTF-8", HOME="/none")
+        self.note("Fri, 02 Jan 2026 00:00:00 +0000", 16)
+        site = self.directory / "site"  # a stranger's module in the place of setuptools
+        site.mkdir()
+        (site / "setuptools.py").write_text("raise SystemExit(1)\n")
+        again = self.make("two", umask=0o077, TZ="Asia/Tokyo", LC_ALL="C.UTF-8", HOME="/none",
+                          PYTHONPATH=str(site))
         sums = [(folder / "SHA256SUMS").read_text() for folder in (self.made, again)]
         self.assertEqual(*sums)
 
@@ -132,6 +137,19 @@ class ArtefactsTest(unittest.TestCase):
             self.assertEqual(len({one.date_time for one in wheel.infolist()}), 1)
         note = (self.made / f"weir_{VERSION}_amd64.buildinfo").read_text()
         self.assertNotIn("2026 00:00:00", note)
+
+    # Goal: the release takes no more memory than any other build. Method: `dev` in the place of the
+    # one that builds packages.
+    def test_as_many_compilers_build_as_dev_allows(self):
+        tree = self.directory / "tree"
+        (tree / "contrib/release").mkdir(parents=True)
+        shutil.copy(MAKE, tree / "contrib/release")
+        (tree / "dev").write_text('#!/bin/sh\necho "$1 $DEB_BUILD_OPTIONS" >>called\n')
+        (tree / "dev").chmod(0o755)
+        code = "import artefacts\nartefacts.build_packages(0, 7)\n"
+        subprocess.run([PYTHON, "-c", code], check=True, cwd=tree, env={
+            **os.environ, "PYTHONPATH": str(tree / "contrib/release")})
+        self.assertEqual((tree / "called").read_text(), "package noautodbgsym parallel=7\n")
 
     def test_nothing_is_signed_without_a_key(self):
         self.assertEqual(list(self.made.glob("*.asc")), [])

@@ -34,7 +34,8 @@ class ReleaseTest(unittest.TestCase):
         (self.tree / ".gitignore").write_text("/build/\n")
         # artefacts_test.py has its files, and no package is built here.
         artefacts = self.tree / "contrib/release/artefacts.py"
-        artefacts.write_text('#!/bin/sh\nmkdir -p "$3" && cp "$2" "$3/"\n')
+        artefacts.write_text(
+            '#!/bin/sh\nmkdir -p "$3" && cp "$2" "$3/" && echo "$4" >"$3/compilers"\n')
         artefacts.chmod(0o755)
         self.git("init", "--quiet")
         self.commit()
@@ -82,6 +83,8 @@ class ReleaseTest(unittest.TestCase):
         self.assertIn(f"git tag --annotate v{VERSION} ", self.release())
         notes = (self.tree / f"build/release-{VERSION}/notes-{VERSION}.md").read_text()
         self.assertEqual(notes, f"weir {VERSION}\n\n### Limits\n\n- New.\n\n")
+        compilers = (self.tree / f"build/release-{VERSION}/compilers").read_text()
+        self.assertRegex(compilers, r"\A[1-9]\d*\n\Z")
         self.assertEqual(self.git("for-each-ref"), before)
         self.assertEqual(self.git("status", "--porcelain"), "")
 
