@@ -78,7 +78,10 @@ FileReport CheckConfigFile(const std::string& path) {
     return report;
   }
   if (const absl::Status fit = CheckTogether(options); !fit.ok()) Find(report, path, fit);
-  if (const absl::Status given = ReadPasswords({}, options); !given.ok()) Find(report, path, given);
+  if (const absl::Status given = ReadPasswords({}, options); !given.ok()) {
+    Find(report, path, given);
+    options.requirepass = {};  // so that the file of users is read
+  }
   AccessList users;
   const absl::Status configured = users.Configure(options.requirepass.text(), options.users_file);
   options.requirepass = {};

@@ -1,10 +1,12 @@
 #include "server/config/passwords.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <span>
 #include <system_error>
@@ -24,10 +26,19 @@ absl::Status CannotRead(std::string_view option, const std::string& path, int er
                                                  std::generic_category().message(error)));
 }
 
-// Reads as much of a file as fits. Returns the number of bytes; negative: the errno.
+constexpr std::ptrdiff_t kNotRegular = PTRDIFF_MIN;
+
+// Reads as much of a file as fits. Returns the number of bytes; negative: the errno, or kNotRegular
+// for what may make a reader wait, as a pipe does. read() tells of a directory itself.
 std::ptrdiff_t ReadInto(std::span<char> bytes, const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);  // NOLINT(*-vararg)
+  constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  const int file = open(path.c_str(), kFlags);  // NOLINT(*-vararg)
   if (file < 0) return -errno;
+  struct stat about {};
+  if (fstat(file, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode)) {
+    close(file);
+    return kNotRegular;
+  }
   std::size_t size = 0;
   ssize_t got = 0;
   do {
@@ -53,18 +64,25 @@ char* ValueIn(char* assignment, std::string_view name) {
   return is_it ? assignment + name.size() + 1 : nullptr;
 }
 
-absl::Status OnlyOne(std::string_view one, std::string_view other) {
+absl::Status OnlyOne(std::string_view one, std::string_view other, std::string_view why = "") {
   return absl::InvalidArgumentError(
-      absl::StrCat(AbslView(one), " and ", AbslView(other), ": give one of them"));
+      absl::StrCat(AbslView(one), " and ", AbslView(other), ": give one of them", AbslView(why)));
 }
 
-// Fails if a password has two places.
+// Fails if a password has two places, or stands beside users who have passwords of their own.
 absl::Status CheckPlaces(const PasswordPlaces& places, bool has_variable, const Options& options) {
   const bool has_word = !(options.*places.word).empty();
   const bool has_file = !(options.*places.file).empty();
   if (has_word && has_file) return OnlyOne(places.option, places.file_option);
   if (has_word && has_variable) return OnlyOne(places.option, places.variable);
   if (has_file && has_variable) return OnlyOne(places.file_option, places.variable);
+  const bool is_given = has_word || has_file || has_variable;
+  if (is_given && places.word == &Options::requirepass && !options.users_file.empty()) {
+    return OnlyOne(has_word   ? places.option
+                   : has_file ? places.file_option
+                              : places.variable,
+                   "users-file", "; the file can set the default user's password");
+  }
   return absl::OkStatus();
 }
 
@@ -108,6 +126,10 @@ absl::StatusOr<Secret> ReadPasswordFile(std::string_view option, const std::stri
   // A line of the greatest length, with a mark before it and its end behind it.
   std::array<char, kPasswordBytesMax + 6> bytes;
   const std::ptrdiff_t size = ReadInto(bytes, path);
+  if (size == kNotRegular) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("option '", AbslView(option), "': ", Quote(path), " is no regular file"));
+  }
   if (size < 0) return CannotRead(option, path, static_cast<int>(-size));
   const std::string_view line =
       FirstLine(std::string_view(bytes.data(), static_cast<std::size_t>(size)));

@@ -49,13 +49,15 @@ using PasswordVariables = std::array<std::optional<Secret>, kPasswords.size()>;
 [[nodiscard]] PasswordVariables TakePasswordVariables();
 
 // Sets the passwords of the options from their files and variables. Fails with kInvalidArgument if
-// a password has two places, if a place is empty, or if a file cannot be read.
+// a password has two places, if that of clients stands beside a users-file, if a place is empty, or
+// if a file cannot be read.
 absl::Status ReadPasswords(const PasswordVariables& variables, Options& options);
 
 inline constexpr std::size_t kPasswordBytesMax = 4096;
 
 // Reads the first line of a file, without its end (LF or CR LF). `option` is the one that names the
-// file, for errors. Fails if the file cannot be read, or if the line is empty or too long.
+// file, for errors. Fails if the file cannot be read or is no regular one, so that it never waits,
+// and if the line is empty or too long.
 [[nodiscard]] absl::StatusOr<Secret> ReadPasswordFile(std::string_view option,
                                                       const std::string& path);
 

@@ -5,6 +5,7 @@ what the system shows of the process.
 import base64
 import http.client
 import json
+import os
 import signal
 import unittest
 
@@ -87,6 +88,22 @@ class PasswordsTest(ServerTest):
             with self.connect(replica) as client:
                 self.await_equal(lambda one=client: one.call("ROLE")[3], b"connected")
 
+    def pipe(self):
+        """The path of a pipe that nobody writes to."""
+        path = os.path.join(self.directory, "pipe")
+        if not os.path.exists(path):
+            os.mkfifo(path)
+        return path
+
+    # Goal: SIGHUP does not wait for what a file has become.
+    def test_a_pipe_in_the_place_of_the_file_changes_nothing_at_sighup(self):
+        path = self.write("password", "one\n")
+        server = self.start("--requirepass-file", path)
+        os.replace(self.pipe(), path)
+        server.process.send_signal(signal.SIGHUP)
+        server.wait_for_log("the password is unchanged: option 'requirepass-file': .*regular file")
+        self.assertEqual(self.tries(server, "one"), "OK")
+
     def test_two_places_and_empty_ones_are_refused(self):
         path, empty = self.write("password", SECRET), self.write("empty", "\n")
         both = ": give one of them"
@@ -99,8 +116,13 @@ class PasswordsTest(ServerTest):
             (("--requirepass-file", empty), {},
              f"option 'requirepass-file': the first line of '{empty}' is empty"),
             (("--requirepass-file", path, "--users-file", self.write("users", "user a on\n")), {},
-             "requirepass and users-file: give one of them; the file can set the default user's "
-             "password"),
+             "requirepass-file and users-file: give one of them; the file can set the default "
+             "user's password"),
+            (("--users-file", self.write("users", "user a on\n")), {"WEIR_REQUIREPASS": SECRET},
+             "WEIR_REQUIREPASS and users-file: give one of them; the file can set the default "
+             "user's password"),
+            (("--requirepass-file", self.pipe()), {},
+             f"option 'requirepass-file': '{self.pipe()}' is no regular file"),
         ):  # fmt: skip
             with self.subTest(options):
                 refusal = self.refused(*options, environment=environment)

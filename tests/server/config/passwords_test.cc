@@ -2,8 +2,10 @@
 // it. Method: each pair of places, the edges of a file's first line, and an environment of our own.
 #include "server/config/passwords.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -78,6 +80,29 @@ TEST_F(PasswordsTest, TwoPlacesAreAnErrorThatNamesThem) {
   }
 }
 
+// The error names what was given, and not the option that it stands for.
+TEST_F(PasswordsTest, UsersBesideAPasswordAreAnErrorThatNamesItsPlace) {
+  const std::string users = directory_.Write("users", "user a\n");
+  for (const int place : {0, 1, 2}) {
+    options_ = DefaultOptions();
+    variables_ = {};
+    options_.users_file = users;
+    if (place == 0) options_.requirepass = Secret("hush");
+    if (place == 1) options_.requirepass_file = directory_.Write("p", "hush\n");
+    if (place == 2) variables_[0] = Secret("hush");
+    const std::array<std::string, 3> names = {"requirepass", "requirepass-file",
+                                              "WEIR_REQUIREPASS"};
+    EXPECT_EQ(StdView(Read().message()),
+              names.at(static_cast<std::size_t>(place)) +
+                  " and users-file: give one of them; the file can set the default user's "
+                  "password");
+  }
+  options_ = DefaultOptions();
+  options_.users_file = users;
+  variables_ = {std::nullopt, Secret("hush")};
+  EXPECT_TRUE(Read().ok()) << "users may follow a primary";
+}
+
 // It would leave the server open, where a password was meant.
 TEST_F(PasswordsTest, AnEmptyPlaceIsAnError) {
   variables_[0] = Secret();
@@ -96,6 +121,20 @@ TEST_F(PasswordsTest, AFileThatCannotBeReadIsAnErrorWithItsReason) {
                              EndsWith("/none': No such file or directory")));
   options_.requirepass_file = directory_.path();
   EXPECT_THAT(std::string(Read().message()), EndsWith(": Is a directory"));
+}
+
+// Opening a pipe would wait for its writer: the start, or at SIGHUP the thread of signals.
+TEST_F(PasswordsTest, AFileThatIsNoRegularOneIsAnErrorAtOnce) {
+  const std::string pipe = directory_.path() + "/pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& path : {pipe, std::string("/dev/null")}) {
+    const auto read = ReadPasswordFile("primary-password-file", path);
+    EXPECT_EQ(StdView(read.status().message()),
+              "option 'primary-password-file': '" + path + "' is no regular file");
+  }
+  const std::string link = directory_.path() + "/link";  // as Kubernetes has them
+  ASSERT_EQ(symlink(directory_.Write("p", "hush\n").c_str(), link.c_str()), 0);
+  EXPECT_EQ(ReadPasswordFile("primary-password-file", link)->text(), "hush");
 }
 
 TEST_F(PasswordsTest, AFilesFirstLineIsThePassword) {
