@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
+#include "core/base/hinted_word.h"
 #include "core/base/nearest.h"
 #include "core/base/status.h"
 #include "core/spelling/limit_units.h"
@@ -58,7 +59,8 @@ const CalendarWords* CalendarWordsOf(std::string_view word) {
 
 std::string DidYouMean(std::string_view before, std::string_view text, std::string_view after) {
   if (before.size() + text.size() + after.size() > kHintBytesMax) return "";
-  return absl::StrCat(": did you mean ", AbslView(before), AbslView(text), AbslView(after), "?");
+  const std::string meant = absl::StrCat(AbslView(before), AbslView(text), AbslView(after));
+  return absl::StrCat(": did you mean ", HintedWord(meant), "?");
 }
 
 std::string MultiplierHint(std::string_view before, std::string_view count,

@@ -11,7 +11,8 @@
 
 namespace weir {
 
-// ": did you mean 10/s?", or nothing for a text that is too long to repeat.
+// ": did you mean 10/s?", or nothing for a text that is too long to repeat. It is quoted if it has
+// bytes that no limit has.
 [[nodiscard]] std::string DidYouMean(std::string_view before, std::string_view text,
                                      std::string_view after);
 

@@ -95,8 +95,7 @@ std::optional<int> ReadDeniedStatus(HttpExchange& exchange) {
     }
     const std::int64_t number = ParseDigits(parameters.value()).value_or(0);
     if ((number < 400 || number > 499) && number != 503 && number != 200) {
-      exchange.Fail(400, absl::StrCat("ERR invalid parameter denied=",
-                                      AbslView(parameters.value().substr(0, kQuotedBytesMax)),
+      exchange.Fail(400, absl::StrCat("ERR invalid parameter denied=", Quote(parameters.value()),
                                       ": must be 200, 503 or a status from 400 to 499"));
       return std::nullopt;
     }

@@ -74,6 +74,11 @@ constexpr HintedError kHintedErrors[] = {
     {"10g/5s", "unknown multiplier 'g' (k, M, G): did you mean 10G/5s?"},
     {"10Ki/s", "unknown multiplier 'Ki' (k, M, G): did you mean 10k/s?"},
     {"10/s,burst=10m", "unknown multiplier 'm' (k, M, G): did you mean burst=10M?"},
+    // What a hint repeats of a client is quoted where it could read as part of the sentence.
+    {"10m/s\x1b[31m", "unknown multiplier 'm' (k, M, G): did you mean '10M/s\x1b[31m'?"},
+    {"10m/s? Ask", "unknown multiplier 'm' (k, M, G): did you mean '10M/s? Ask'?"},
+    {"10/s;name=a b", "year): did you mean '10/s,name=a b'?"},
+    {"10/x'y;burst=2", "year): did you mean '10/x'y,burst=2'?"},
     // Counts that only a bucket can have.
     {"10G/month,sliding",
      "count must be 1 to 2147483647 for a window: 10G/30d is a bucket that can"},
@@ -97,7 +102,7 @@ TEST(LimitHintsTest, SuggestionsAreLimits) {
     if (begin == std::string_view::npos) continue;
     std::string_view limit = end.substr(begin + kMark.size());
     limit = limit.substr(0, limit.find_first_of("? "));
-    if (limit.find('/') == std::string_view::npos) continue;
+    if (limit.find('/') == std::string_view::npos || limit.starts_with('\'')) continue;
     EXPECT_TRUE(ParseLimitWord(limit).ok()) << limit;
   }
 }

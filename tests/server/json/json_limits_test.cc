@@ -32,6 +32,7 @@ namespace {
 
 using nlohmann::json;
 using testing::EndsWith;
+using testing::HasSubstr;
 using testing::Optional;
 using testing::StartsWith;
 
@@ -69,6 +70,8 @@ TEST(JsonLimitsTest, TheStatusOfADenialMayBeChosen) {
         "denies=429", "denied=99999999999999999999"}) {
     EXPECT_EQ(StatusOf(client.Post(std::string("/v1/peek?") + query, kOneAnHour)), 400) << query;
   }
+  EXPECT_THAT(Body(client.Post("/v1/peek?denied=9%20or%20more", kOneAnHour)),
+              HasSubstr("invalid parameter denied='9%20or%20more': must be 200"));
 }
 
 TEST(JsonLimitsTest, TheFieldsOfACheckAreSet) {
