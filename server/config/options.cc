@@ -20,6 +20,7 @@
 
 #include "core/base/byte_order_mark.h"
 #include "core/base/check.h"
+#include "core/base/hinted_word.h"
 #include "core/base/nearest.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
@@ -103,13 +104,30 @@ std::string OptionHint(std::string_view name, std::string_view dashes) {
   return absl::StrCat(": did you mean ", AbslView(dashes), AbslView(meant), "?");
 }
 
-// The end of the error for an argument that is no option, as a path is.
-std::string ArgumentHint(std::string_view argument) {
-  const bool is_path = argument.find('/') != std::string_view::npos ||
-                       argument.ends_with(".conf") || argument.ends_with(".toml");
-  if (!is_path || argument.starts_with('-') || argument.size() > kNearestBytesMax) return kSeeHelp;
-  return absl::StrCat(": weir-server takes no file: did you mean --config ", AbslView(argument),
-                      "?");
+// The end of the error for an argument that is a path.
+std::string PathHint(std::string_view path) {
+  if (path.size() > kNearestBytesMax) return kSeeHelp;
+  return absl::StrCat(": weir-server takes no file: did you mean --config ", HintedWord(path), "?");
+}
+
+// The error for an argument that is no option: a path, or an option without its dashes. What stands
+// behind a '=' may be a password.
+absl::Status UnknownArgumentError(std::string_view argument) {
+  const std::string_view name = argument.substr(0, argument.find('='));
+  const bool has_value = name.size() < argument.size();
+  const bool is_file = !has_value && (name.ends_with(".conf") || name.ends_with(".toml"));
+  const bool is_path =
+      !name.starts_with('-') && (is_file || name.find('/') != std::string_view::npos);
+  std::string hint;
+  if (is_path) {
+    hint = PathHint(argument);
+  } else {
+    const std::string_view word = name.substr(std::min(name.find_first_not_of('-'), name.size()));
+    hint = FindOption(word) == nullptr ? OptionHint(word, "--")
+                                       : absl::StrCat(": did you mean --", AbslView(word), "?");
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("unknown argument ", Quote(is_path ? argument : name), hint));
 }
 
 // The error for a name that is no option; "--" stands before it on the command line only.
@@ -339,8 +357,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) 
     const std::string_view argument = unknown.front();
     const std::string_view name = argument.substr(0, argument.find('='));
     if (name.starts_with("--")) return UnknownOptionError("--", name.substr(2));
-    return absl::InvalidArgumentError(
-        absl::StrCat("unknown argument ", Quote(argument), ArgumentHint(argument)));
+    return UnknownArgumentError(argument);
   }
   if (ping->results().size() > 1) return GivenTwice("ping");
   // The file comes first, so that the command line overrides it.

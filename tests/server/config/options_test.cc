@@ -216,6 +216,27 @@ TEST(OptionsTest, APathAloneIsNoConfiguration) {
             "redis.conf?");
   EXPECT_THAT(ErrorOf({"/etc/weir/weir.toml"}),
               testing::EndsWith(": did you mean --config /etc/weir/weir.toml?"));
+  EXPECT_EQ(ErrorOf({"my weir.toml"}),
+            "unknown argument 'my weir.toml': weir-server takes no file: did you mean --config "
+            "'my weir.toml'?");
+  EXPECT_THAT(ErrorOf({"./a=b"}), testing::EndsWith(": did you mean --config ./a=b?"));
+}
+
+// The value may be a password, whatever it looks like.
+TEST(OptionsTest, AnOptionWithoutDashesIsNamedWithoutItsValue) {
+  for (const std::string value : {"secret", "/etc/secret", "secret.conf", "a=secret"}) {
+    EXPECT_EQ(ErrorOf({"requirepass=" + value}),
+              "unknown argument 'requirepass': did you mean --requirepass?");
+    EXPECT_EQ(ErrorOf({"-requirepass=" + value}),
+              "unknown argument '-requirepass': did you mean --requirepass?");
+    EXPECT_EQ(ErrorOf({"requirepas=" + value}),
+              "unknown argument 'requirepas': did you mean --requirepass?");
+    EXPECT_EQ(ErrorOf({"masterauth=" + value}),
+              "unknown argument 'masterauth': did you mean --primary-password?");
+    EXPECT_EQ(ErrorOf({"pw=" + value}), "unknown argument 'pw': see weir-server --help");
+  }
+  EXPECT_EQ(ErrorOf({"requirepass", "secret"}),
+            "unknown argument 'requirepass': did you mean --requirepass?");
 }
 
 TEST(OptionsTest, TheCommandLineWinsOverTheFile) {
