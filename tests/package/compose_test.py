@@ -6,6 +6,7 @@ each name of a server and each port becomes one of loopback.
 
 import os
 import re
+import signal
 import subprocess
 import unittest
 import urllib.request
@@ -88,6 +89,7 @@ class ComposeCommandsTest(ServerTest):
     def setUp(self):
         super().setUp()
         self.password = self.write("password", PASSWORD + "\n")
+        self.password_now = PASSWORD
         self.ports = {}
 
     def local(self, text, data):
@@ -123,7 +125,7 @@ class ComposeCommandsTest(ServerTest):
         """A reply; None: there is no server."""
         try:
             with Client(port) as client:
-                client.call("AUTH", PASSWORD)
+                client.call("AUTH", self.password_now)
                 return client.call(*words)
         except (OSError, EOFError):
             return None
@@ -147,9 +149,10 @@ class ComposeCommandsTest(ServerTest):
         with urllib.request.urlopen(check, timeout=DEADLINE) as answer:
             self.assertEqual(answer.status, 200)
 
-    # Goal: the group that the file describes forgets nothing that was confirmed, and admits again.
-    # Method: its own commands; the gate is opened at once, as no Sentinel runs before its servers.
-    def test_the_group_survives_its_primary(self):
+    def start_group(self):
+        """The servers and Sentinels of ha.yaml, by its own commands: the servers by their names,
+        the ports of the Sentinels. The gate is opened at once, as no Sentinel runs before its
+        servers."""
         servers = {}
         for name in weir_services("ha.yaml"):
             port = self.ports.setdefault(name, free_port())
@@ -165,12 +168,47 @@ class ComposeCommandsTest(ServerTest):
         known = ("SENTINEL", "CKQUORUM", "weir")
         for port in sentinels:
             self.await_equal(lambda one=port: str(self.ask(one, *known))[:5], "OK 3 ")
+        return servers, sentinels
+
+    def primary(self, sentinel):
+        """The port of the primary that a Sentinel names."""
+        return int(self.ask(sentinel, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", "weir")[1])
+
+    # Goal: the group that the file describes forgets nothing that was confirmed, and admits again.
+    def test_the_group_survives_its_primary(self):
+        servers, sentinels = self.start_group()
+        first, *others = self.ports.values()
         servers["weir-1"].kill()
-        asked = ("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "weir")
-        self.await_equal(lambda: self.ask(sentinels[0], *asked)[1] == str(first).encode(), False)
-        successor = int(self.ask(sentinels[0], *asked)[1])
+        self.await_equal(lambda: self.primary(sentinels[0]) == first, False)
+        successor = self.primary(sentinels[0])
         self.assertIn(successor, others)
         self.await_equal(lambda: self.admits(successor), True)
+
+    # Goal: a password is changed as the head of ha.yaml says, and the Sentinels go on. Method: its
+    # lines in turn; then a primary dies, which only Sentinels that may log in replace.
+    def test_a_changed_password_reaches_the_sentinels(self):
+        servers, sentinels = self.start_group()
+        first = self.primary(sentinels[0])
+        lines = re.findall(r"^#     (openssl rand.* tee|ha kill -s HUP|sentinels '(.*)'$)",
+                           (COMPOSE / "ha.yaml").read_text(), re.M)
+        self.assertEqual(len(lines), 5)
+        for line, command in lines:
+            if line.startswith("openssl"):
+                self.password_now = "new-" + PASSWORD
+                self.write("password", self.password_now + "\n")
+            elif line.startswith("ha kill"):
+                for server in servers.values():
+                    server.process.send_signal(signal.SIGHUP)
+                for port in self.ports.values():
+                    self.await_equal(lambda one=port: isinstance(self.ask(one, "ROLE"), list), True)
+            else:
+                words = command.replace('"$(cat /run/secrets/password)"', self.password_now)
+                for port in sentinels:
+                    self.assertEqual(self.ask(port, *words.split()), "OK")
+        self.assertEqual({self.primary(port) for port in sentinels}, {first})
+        servers["weir-1"].kill()
+        self.await_equal(lambda: self.primary(sentinels[0]) == first, False)
+        self.await_equal(lambda: self.admits(self.primary(sentinels[0])), True)
 
 
 if __name__ == "__main__":
