@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 
-#include "server/json/json_reader.h"
+#include "protocol/json_reader.h"
 #include "server/json/json_words.h"
 
 namespace weir {

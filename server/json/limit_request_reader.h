@@ -20,7 +20,7 @@
 
 #include "absl/status/status.h"
 
-#include "server/json/json_reader.h"
+#include "protocol/json_reader.h"
 #include "server/json/json_words.h"
 #include "server/json/limit_command.h"
 

@@ -18,7 +18,7 @@
 #include "absl/status/status.h"
 
 #include "core/words/policy.h"
-#include "server/json/json_reader.h"
+#include "protocol/json_reader.h"
 
 namespace weir {
 

@@ -1,4 +1,4 @@
-#include "server/json/json_reader.h"
+#include "protocol/json_reader.h"
 
 #include <charconv>
 #include <limits>
