@@ -1,13 +1,7 @@
 #include "replay/line_reader.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <array>
-#include <cerrno>
 #include <cstring>
-#include <system_error>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,58 +9,17 @@
 #include "core/base/byte_order_mark.h"
 #include "core/base/check.h"
 #include "core/base/quote.h"
-#include "core/base/status.h"
 
 namespace weir {
-namespace {
-
-absl::Status CannotRead(const std::string& path, int error) {
-  return absl::UnavailableError(
-      absl::StrCat("cannot read ", Quote(path), ": ", std::generic_category().message(error)));
-}
-
-// The first bytes of a compressed file, the program that makes it and the one that reads it.
-struct Compression {
-  std::string_view begin;
-  std::string_view name;
-  std::string_view reader;
-};
-constexpr auto kCompressions = std::to_array<Compression>({{"\x1F\x8B", "gzip", "zcat"},
-                                                           {"\x28\xB5\x2F\xFD", "zstd", "zstdcat"},
-                                                           {"\xFD\x37zXZ", "xz", "xzcat"},
-                                                           {"BZh", "bzip2", "bzcat"}});
-
-absl::Status CheckPlain(const std::string& path, std::string_view begin) {
-  for (const Compression& compression : kCompressions) {
-    if (!begin.starts_with(compression.begin)) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat(Quote(path), " is compressed by ", AbslView(compression.name), ": ",
-                     AbslView(compression.reader), " it, and give weir-replay '-' as the log"));
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<LineReader>> LineReader::Open(const std::string& path) {
-  const int descriptor =
-      path == "-" ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC);  // NOLINT: variadic
-  if (descriptor < 0) return CannotRead(path, errno);
-  struct stat known = {};
-  const bool has_size = fstat(descriptor, &known) == 0 && S_ISREG(known.st_mode);
-  return std::unique_ptr<LineReader>(
-      new LineReader(path, descriptor, has_size ? static_cast<std::uint64_t>(known.st_size) : 0));
+  absl::StatusOr<std::unique_ptr<LogBytes>> bytes = LogBytes::Open(path);
+  if (!bytes.ok()) return bytes.status();
+  return std::unique_ptr<LineReader>(new LineReader(*std::move(bytes)));
 }
 
-LineReader::LineReader(std::string path, int descriptor, std::uint64_t file_bytes)
-    : path_(std::move(path)),
-      descriptor_(descriptor),
-      file_bytes_(file_bytes),
-      buffer_(2 * kLineBytesMax) {}
-
-LineReader::~LineReader() {
-  if (descriptor_ != STDIN_FILENO) close(descriptor_);
-}
+LineReader::LineReader(std::unique_ptr<LogBytes> bytes)
+    : bytes_(std::move(bytes)), buffer_(2 * kLineBytesMax) {}
 
 bool LineReader::Next() {
   std::size_t searched = 0;  // bytes from begin_ on without a newline
@@ -112,19 +65,17 @@ bool LineReader::Fill() {
     begin_ = 0;
   }
   WEIR_CHECK(end_ < buffer_.size());
-  ssize_t got = 0;
-  do {
-    got = read(descriptor_, buffer_.data() + end_, buffer_.size() - end_);
-  } while (got < 0 && errno == EINTR);
-  if (got < 0) status_ = CannotRead(path_, errno);
-  if (got <= 0) return false;
-  if (bytes_read_ == 0) {
-    status_ = CheckPlain(path_, {buffer_.data(), static_cast<std::size_t>(got)});
-    if (!status_.ok()) return false;
+  const absl::StatusOr<std::size_t> got = bytes_->Read(std::span(buffer_).subspan(end_));
+  if (!got.ok()) {
+    status_ = got.status();
+    if (absl::IsDataLoss(status_)) {
+      status_ = absl::DataLossError(
+          absl::StrCat(Quote(bytes_->path()), " line ", number_ + 1, ": ", status_.message()));
+    }
+    return false;
   }
-  end_ += static_cast<std::size_t>(got);
-  bytes_read_ += static_cast<std::uint64_t>(got);
-  return true;
+  end_ += *got;
+  return *got > 0;
 }
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-// The lines of a file or of the standard input, read in large pieces.
+// The lines of a log (log_bytes.h), read in large pieces.
 //
 //     absl::StatusOr<std::unique_ptr<LineReader>> reader = LineReader::Open(path);
 //     while ((*reader)->Next()) Use((*reader)->line());
@@ -18,6 +18,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "replay/log_bytes.h"
+
 namespace weir {
 
 class LineReader {
@@ -27,12 +29,10 @@ class LineReader {
 
   // "-": the standard input. Fails with kUnavailable.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<LineReader>> Open(const std::string& path);
-  ~LineReader();
-  LineReader(const LineReader&) = delete;
-  LineReader& operator=(const LineReader&) = delete;
 
-  // Reads a line. Returns false at the end, or if reading has failed: see status(), which names
-  // the program that reads a compressed file.
+  // Reads a line. Returns false at the end, or if reading has failed: see status(), which is one of
+  // LogBytes::Read. A file that is cut or damaged gives the whole lines before that place, and the
+  // status names the line that has it.
   [[nodiscard]] bool Next();
 
   [[nodiscard]] std::string_view line() const noexcept { return line_; }  // good until Next
@@ -40,25 +40,23 @@ class LineReader {
   [[nodiscard]] std::uint64_t number() const noexcept { return number_; }  // of the line, from 1
   [[nodiscard]] const absl::Status& status() const noexcept { return status_; }
 
-  [[nodiscard]] std::uint64_t bytes_read() const noexcept { return bytes_read_; }
-  [[nodiscard]] std::uint64_t file_bytes() const noexcept { return file_bytes_; }  // 0: unknown
+  // As of LogBytes.
+  [[nodiscard]] std::uint64_t bytes_read() const noexcept { return bytes_->bytes_read(); }
+  [[nodiscard]] std::uint64_t file_bytes() const noexcept { return bytes_->file_bytes(); }
 
  private:
-  LineReader(std::string path, int descriptor, std::uint64_t file_bytes);
+  explicit LineReader(std::unique_ptr<LogBytes> bytes);
   // Reads more bytes behind those that are there. Returns false at the end.
   bool Fill();
   void SetLine(std::string_view line);
 
-  const std::string path_;
-  const int descriptor_;
-  const std::uint64_t file_bytes_;
+  const std::unique_ptr<LogBytes> bytes_;
   std::vector<char> buffer_;
   std::size_t begin_ = 0;  // of the bytes in buffer_ that are not returned yet
   std::size_t end_ = 0;
   std::string_view line_;
   bool is_too_long_ = false;
   std::uint64_t number_ = 0;
-  std::uint64_t bytes_read_ = 0;
   absl::Status status_;
 };
 

@@ -1,6 +1,7 @@
 """The program weir-replay, run as users run it: a small log of each kind, reports and errors."""
 
 import datetime
+import gzip
 import json
 import os
 import subprocess
@@ -116,6 +117,32 @@ class ReplayTest(ServerTest):
             self.assertEqual((ask["requests"], ask["admitted"]), (REQUESTS, admitted[limit]), limit)
             self.assertTrue(30 < ask["admitted"] < REQUESTS, limit)
             self.assertEqual(report["log"]["bad_lines"], 0)
+
+    # Goal: a log comes out the same from a gzip file, named or through a pipe that gives a byte at
+    # a time, and a cut file is an error that names its line, without a report.
+    def test_packed_log(self):
+        plain, _ = self.run_replay("--ask", "{key} 1/m", self.write("access.log", ACCESS_LOG))
+        packed = gzip.compress(ACCESS_LOG.encode())
+        path = os.path.join(self.directory, "access.log.gz")
+        with open(path, "wb") as file:
+            file.write(packed)
+        output, _ = self.run_replay("--ask", "{key} 1/m", path)
+        self.assertEqual(output, plain.replace("access.log", "access.log.gz"))
+
+        command = [os.environ["WEIR_REPLAY"], "--ask", "{key} 1/m", "-"]
+        with subprocess.Popen(command, bufsize=0, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE) as piped:
+            for byte in packed:
+                piped.stdin.write(bytes([byte]))
+            piped.stdin.close()
+            self.assertEqual(piped.stdout.read().decode(), ACCESS_TABLE)
+
+        with open(path, "wb") as file:
+            file.write(packed[:-4])
+        output, errors = self.run_replay("--ask", "{key} 1/m", path, status=1)
+        self.assertEqual(output, "")
+        self.assertEqual(errors, f"weir-replay: '{path}' line 6: the file is cut: its gzip data "
+                                 "end here\n")
 
     def test_output_that_cannot_be_written(self):
         log = "1,k\n"

@@ -56,10 +56,11 @@ constexpr auto kNeighbours = std::to_array<std::array<std::string_view, 2>>({
     {"page", "replicas"},
 });
 
-// A library that only one folder, and the tests of that folder, may include.
+// A library that only one folder or two, and the tests of these, may include.
 struct Confined {
   std::string_view prefix;  // of what is included
   std::string_view folder;
+  std::string_view other_folder = "";
 };
 
 constexpr Confined kConfined[] = {
@@ -67,7 +68,7 @@ constexpr Confined kConfined[] = {
     {.prefix = "prometheus/", .folder = "server"},
     {.prefix = "rocksdb/", .folder = "persistence"},
     {.prefix = "systemd/", .folder = "server"},
-    {.prefix = "zlib.h", .folder = "replication"},
+    {.prefix = "zlib.h", .folder = "replication", .other_folder = "replay"},
     {.prefix = "redismodule.h", .folder = "module"},
     {.prefix = "valkeymodule.h", .folder = "module"},
 };
@@ -122,6 +123,11 @@ bool MayInclude(std::string_view from, std::string_view included) {
   });
 }
 
+// True for a file of the folder, or of its tests.
+bool IsIn(const SourceFile& file, std::string_view folder) {
+  return Folder(file) == folder || file.path.starts_with("tests/" + std::string(folder) + "/");
+}
+
 }  // namespace
 
 Findings IncludeArrows(const SourceFile& file) {
@@ -151,9 +157,8 @@ Findings IncludeArrows(const SourceFile& file) {
                               " may include " + std::string(kBeastHeader) +
                               ", and nothing but tests more of Boost"});
     }
-    for (const auto& [prefix, owner] : kConfined) {
-      const bool at_home =
-          folder == owner || file.path.starts_with("tests/" + std::string(owner) + "/");
+    for (const auto& [prefix, owner, other_owner] : kConfined) {
+      const bool at_home = IsIn(file, owner) || (!other_owner.empty() && IsIn(file, other_owner));
       if (included.starts_with(prefix) && !at_home) {
         findings.push_back({file.path, i + 1,
                             std::string(included) + " belongs to " + std::string(owner) +
