@@ -14,45 +14,6 @@
 namespace weir {
 namespace {
 
-constexpr std::string_view kTimeShape = "dd/Mon/yyyy:HH:MM:SS +hhmm";
-
-// The part of `text` in the place of `part` in kTimeShape. Requires: as many bytes as kTimeShape.
-std::optional<int> ReadPart(std::string_view text, std::string_view part) {
-  return ReadDigits(text.substr(kTimeShape.find(part), part.size()));
-}
-
-std::optional<int> ReadMonth(std::string_view text) {
-  constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
-  const std::size_t at = kMonths.find(text);
-  if (at == std::string_view::npos || at % 3 != 0) return std::nullopt;
-  return static_cast<int>(at / 3 + 1);
-}
-
-std::optional<Instant> AccessTime(std::string_view text) {
-  if (text.size() != kTimeShape.size()) return std::nullopt;
-  for (std::size_t i = 0; i < kTimeShape.size(); ++i) {
-    constexpr std::string_view kMarks = "/: ";
-    if (kMarks.find(kTimeShape[i]) != std::string_view::npos && text[i] != kTimeShape[i]) {
-      return std::nullopt;
-    }
-  }
-  const auto day = ReadPart(text, "dd");
-  const auto year = ReadPart(text, "yyyy");
-  const auto hour = ReadPart(text, "HH");
-  const auto minute = ReadPart(text, "MM");
-  const auto second = ReadPart(text, "SS");
-  const auto month = ReadMonth(text.substr(kTimeShape.find("Mon"), 3));
-  const auto ahead = ReadOffset(text.substr(kTimeShape.find('+')));
-  if (!day || !month || !year || !hour || !minute || !second || !ahead) return std::nullopt;
-  return InstantOf({.year = *year,
-                    .month = *month,
-                    .day = *day,
-                    .hour = *hour,
-                    .minute = *minute,
-                    .second = *second,
-                    .ahead = *ahead});
-}
-
 // True if a quote in `text` closes the request that `text` begins with. A backslash takes the next
 // byte's meaning away, as in Apache's logs; nginx writes \x22 for a quote.
 bool IsClosed(std::string_view text) {
@@ -78,8 +39,8 @@ bool IsVirtualHost(std::string_view word) {
 // escape a quote in a name.
 bool BeginsAtTime(std::string_view text) {
   constexpr std::string_view kBehind = "] \"";
-  return text.starts_with('[') && text.size() > kTimeShape.size() &&
-         text.substr(1 + kTimeShape.size()).starts_with(kBehind);
+  return text.starts_with('[') && text.size() > kAccessTimeBytes &&
+         text.substr(1 + kAccessTimeBytes).starts_with(kBehind);
 }
 
 class AccessLogReader final : public LogReader {
@@ -113,7 +74,7 @@ class AccessLogReader final : public LogReader {
       return absl::InvalidArgumentError("the quote of the request is not closed");
     }
     if (time_.empty() || time != time_) {  // Lines of one second come together.
-      const std::optional<Instant> at = AccessTime(time);
+      const std::optional<Instant> at = ReadAccessTime(time);
       if (!at) return BadWord("time", time, "expected one as in 10/Oct/2026:13:55:36 +0200");
       time_ = time;
       at_ = *at;

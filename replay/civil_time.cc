@@ -25,6 +25,31 @@ bool HasIsoMarks(std::string_view text) {
   return true;
 }
 
+constexpr std::string_view kAccessShape = "dd/Mon/yyyy:HH:MM:SS +hhmm";
+static_assert(kAccessShape.size() == kAccessTimeBytes);
+
+// As IsoPart.
+std::optional<int> AccessPart(std::string_view text, std::string_view part) {
+  return ReadDigits(text.substr(kAccessShape.find(part), part.size()));
+}
+
+bool HasAccessMarks(std::string_view text) {
+  constexpr std::string_view kMarks = "/: ";
+  for (std::size_t i = 0; i < kAccessShape.size(); ++i) {
+    if (kMarks.find(kAccessShape[i]) != std::string_view::npos && text[i] != kAccessShape[i]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::optional<int> ReadMonth(std::string_view text) {
+  constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
+  const std::size_t at = kMonths.find(text);
+  if (at == std::string_view::npos || at % 3 != 0) return std::nullopt;
+  return static_cast<int>(at / 3 + 1);
+}
+
 // Takes a point or a comma and the digits behind it, if they are at the front of `rest`.
 std::optional<Nanos> TakeFraction(std::string_view& rest) {
   constexpr std::size_t kDigitsMax = 9;
@@ -76,6 +101,25 @@ std::optional<Instant> InstantOf(const CivilTime& time) {
   const Instant at{since_epoch};
   if (at < Instant{} || at > kInstantMax) return std::nullopt;
   return at;
+}
+
+std::optional<Instant> ReadAccessTime(std::string_view text) {
+  if (text.size() != kAccessShape.size() || !HasAccessMarks(text)) return std::nullopt;
+  const auto day = AccessPart(text, "dd");
+  const auto year = AccessPart(text, "yyyy");
+  const auto hour = AccessPart(text, "HH");
+  const auto minute = AccessPart(text, "MM");
+  const auto second = AccessPart(text, "SS");
+  const auto month = ReadMonth(text.substr(kAccessShape.find("Mon"), 3));
+  const auto ahead = ReadOffset(text.substr(kAccessShape.find('+')));
+  if (!day || !month || !year || !hour || !minute || !second || !ahead) return std::nullopt;
+  return InstantOf({.year = *year,
+                    .month = *month,
+                    .day = *day,
+                    .hour = *hour,
+                    .minute = *minute,
+                    .second = *second,
+                    .ahead = *ahead});
 }
 
 std::optional<Instant> ReadIsoTime(std::string_view text) {

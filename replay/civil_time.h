@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string_view>
 
@@ -31,6 +32,12 @@ struct CivilTime {
 
 // Reads the time by which a zone is ahead of UTC: "Z", "+02:00", "+0200" or "+02", up to 14 hours.
 [[nodiscard]] std::optional<std::chrono::minutes> ReadOffset(std::string_view text);
+
+// Reads a time as access logs write it: "10/Oct/2026:13:55:36 +0200".
+[[nodiscard]] std::optional<Instant> ReadAccessTime(std::string_view text);
+
+// The bytes of such a time.
+inline constexpr std::size_t kAccessTimeBytes = 26;
 
 // Reads a time as in ISO 8601: a date, T or a blank, the time of day with up to nine digits of a
 // fraction behind a point or a comma, and an offset; without an offset it is UTC.

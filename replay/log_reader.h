@@ -47,6 +47,25 @@ class LogReader {
 [[nodiscard]] std::unique_ptr<LogReader> MakeCsvReader(const std::vector<std::string>& columns,
                                                        bool cost_is_optional);
 
+// The paths of the fields in an object, as in "request.remote_ip": the names on the way, joined by
+// points. Of an array its first element counts. Empty: those that Caddy, Traefik and nginx's
+// variables have (json_log.cc); without a path for the cost it is 1.
+struct JsonFields {
+  std::string time{};
+  std::string key{};
+  std::string cost{};
+};
+
+// An object a line, as nginx (escape=json), Caddy and Traefik write them:
+//     {"ts":1700000000.25,"request":{"remote_ip":"192.0.2.7","uri":"/"},"status":200}
+// The time is Unix seconds, or as ReadIsoTime or ReadAccessTime read it. The key is the client's
+// network, as in access logs, or any other text or number; or `key`, if that is not empty. A line
+// that lacks a field is an error; but Caddy writes its own messages between its requests, so one
+// without a known key is passed over if a request is before it.
+[[nodiscard]] std::unique_ptr<LogReader> MakeJsonReader(const JsonFields& fields,
+                                                        std::string key = "",
+                                                        int ipv6_bits = kIpv6Bits);
+
 // The lines of MONITOR, from weir, Redis or Valkey:
 //     1700000000.250000 [0 127.0.0.1:50000] "RL.ALLOW" "user:42" "10/s" "COST" "3"
 // An AT is the time of its request. DEL, UNLINK, FLUSHALL and FLUSHDB forget buckets, as RL.RESET
