@@ -32,15 +32,16 @@ absl::StatusOr<Instant> CsvTime(std::string_view text) {
 
 class CsvReader final : public LogReader {
  public:
-  CsvReader(const std::vector<std::string>& columns, bool cost_is_optional)
-      : columns_(columns.size()),
+  CsvReader(const std::vector<std::string>& columns, bool cost_is_optional, std::string key)
+      : key_text_(std::move(key)),
+        columns_(columns.size()),
         time_(ColumnOf(columns, "time")),
         key_(ColumnOf(columns, "key")),
         cost_(ColumnOf(columns, "cost")),
         fields_min_(cost_is_optional && cost_ + 1 == columns_ ? cost_ : columns_),
         names_(columns) {
     WEIR_CHECK(time_ < columns_);
-    WEIR_CHECK(key_ < columns_);
+    WEIR_CHECK((key_ < columns_) == key_text_.empty());
   }
 
   absl::StatusOr<bool> Read(std::string_view line, LoggedRequest& request) override {
@@ -64,7 +65,7 @@ class CsvReader final : public LogReader {
     }
     const absl::StatusOr<Instant> at = CsvTime(fields_[time_]);
     if (!at.ok()) return at.status();
-    logged_ = {.key = fields_[key_]};
+    logged_ = {.key = key_ < columns_ ? fields_[key_] : key_text_};
     if (cost_ < fields_.size()) {
       const absl::StatusOr<std::int64_t> cost = ReadNumber("cost", fields_[cost_], 0, INT64_MAX);
       if (!cost.ok()) return cost.status();
@@ -144,9 +145,10 @@ class CsvReader final : public LogReader {
     return absl::OkStatus();
   }
 
+  const std::string key_text_;  // of all records; empty: it is in a column
   const std::size_t columns_;
   const std::size_t time_;
-  const std::size_t key_;
+  const std::size_t key_;   // columns_ if there is none
   const std::size_t cost_;  // columns_ if there is none
   const std::size_t fields_min_;
   const std::vector<std::string> names_;
@@ -160,8 +162,8 @@ class CsvReader final : public LogReader {
 }  // namespace
 
 std::unique_ptr<LogReader> MakeCsvReader(const std::vector<std::string>& columns,
-                                         bool cost_is_optional) {
-  return std::make_unique<CsvReader>(columns, cost_is_optional);
+                                         bool cost_is_optional, std::string key) {
+  return std::make_unique<CsvReader>(columns, cost_is_optional, std::move(key));
 }
 
 }  // namespace weir

@@ -43,9 +43,9 @@ class LogReader {
 // time begins with a letter is a header if no record is before it; it must not have one of these
 // names, or of `columns`, in the place of a column that is read. A byte order mark before the first
 // line is passed over, and so are lines that begin with #, unless the key is first. Requires:
-// columns with one "time", one "key" and at most one "cost".
+// columns with one "time", at most one "cost", and either one "key" or a `key` of all records.
 [[nodiscard]] std::unique_ptr<LogReader> MakeCsvReader(const std::vector<std::string>& columns,
-                                                       bool cost_is_optional);
+                                                       bool cost_is_optional, std::string key = "");
 
 // The paths of the fields in an object, as in "request.remote_ip": the names on the way, joined by
 // points. Of an array its first element counts. Empty: those that Caddy, Traefik and nginx's

@@ -238,6 +238,23 @@ TEST(CsvTest, ColumnsSayWhichFieldsAreRead) {
   ExpectErrors(*reader, errors);
 }
 
+TEST(CsvTest, ALogWithoutKeysGetsOne) {
+  const auto reader = MakeCsvReader({"time", "cost", "output"}, false, "all");
+  const Case cases[] = {
+      {"TIMESTAMP,ContextTokens,GeneratedTokens", "(none)"},
+      {"# comment", "(none)"},
+      {"2023-11-16 18:17:03.9799600,4808,10", "1700158623979960000 0 0: all x4808"},
+  };
+  ExpectRead(*reader, cases);
+  const auto times = MakeCsvReader({"time", "cost"}, true, "all");
+  const Case only_times[] = {{"1.5", "1500000000 0 0: all x1"},
+                             {"1.5,7", "1500000000 0 0: all x7"}};
+  ExpectRead(*times, only_times);
+  LoggedRequest request;
+  EXPECT_EQ(MakeCsvReader({"time", "cost"}, true, "all")->Read("time,key", request).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
 // What a program of spreadsheets puts before the records.
 TEST(CsvTest, AHeaderMayComeAfterOtherLines) {
   for (const char* before : {"", "\xEF\xBB\xBF", "# exported, 2026-10-10"}) {
