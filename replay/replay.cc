@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "core/words/policies.h"
 #include "core/words/policy_file.h"
 #include "replay/line_reader.h"
+#include "replay/log_format.h"
 #include "replay/log_reader.h"
 #include "replay/time_order.h"
 #include "replay/trial.h"
@@ -24,23 +26,39 @@ namespace {
 
 constexpr std::uint64_t kLinesPerProgress = 1 << 16;
 
-std::unique_ptr<LogReader> MakeReader(const ReplayOptions& options) {
-  switch (options.format) {
+std::unique_ptr<LogReader> MakeReader(LogFormat format, const ReplayOptions& options) {
+  const int ipv6_bits = options.ipv6_bits.value_or(kIpv6Bits);
+  switch (format) {
     case LogFormat::kCsv:
-      return MakeCsvReader(options.columns, options.cost_is_optional);
+      return MakeCsvReader(options.columns, options.cost_is_optional, options.key);
+    case LogFormat::kJson:
+      return MakeJsonReader(options.json_fields, options.key, ipv6_bits);
     case LogFormat::kMonitor:
       return MakeMonitorReader();
     case LogFormat::kAccess:
       break;
   }
-  return MakeAccessLogReader(options.ipv6_bits);
+  return MakeAccessLogReader(ipv6_bits);
+}
+
+// What a log that has no request may be, by its first line; empty if nothing is known.
+std::string HintFor(std::string_view line, const std::optional<LogFormat>& said) {
+  if (const std::optional<UnreadFormat> unread = TellUnread(line)) {
+    return absl::StrCat("; this looks like ", AbslView(unread->name), ": use ",
+                        AbslView(unread->use));
+  }
+  const std::optional<LogFormat> told = TellFormat(line);
+  if (!said || !told || told == said) return "";
+  return absl::StrCat("; this looks like ", AbslView(NameOf(*told)), ": leave out --",
+                      said == LogFormat::kJson ? "json-fields" : AbslView(WordOf(*said)));
 }
 
 class Replay {
  public:
-  explicit Replay(const ReplayOptions& options) : options_(options) {
+  explicit Replay(const ReplayOptions& options)
+      : options_(options), is_told_(options.format.has_value()) {
     report_.log.name = options.log;
-    report_.log.is_monitor = options.format == LogFormat::kMonitor;
+    SetFormat(options.format.value_or(LogFormat::kAccess));
     report_.fit_percent = options.fit_percent;
   }
 
@@ -90,6 +108,7 @@ class Replay {
         absl::StrAppend(&error, ": line ", log.first_bad_lines.front().number, ": ",
                         log.first_bad_lines.front().error);
       }
+      error += hint_;
       return absl::FailedPreconditionError(error);
     }
     if (log.late_lines > log.requests + log.refunds) {
@@ -110,6 +129,17 @@ class Replay {
       CountBad(reader.number(), "the line is longer than 1 MiB");
       return absl::OkStatus();
     }
+    if (!has_line_ && !reader.line().empty()) {
+      has_line_ = true;
+      hint_ = HintFor(reader.line(), options_.format);
+    }
+    if (!is_told_) {
+      if (reader.line().empty() || reader.line().starts_with('#')) {
+        ++report_.log.passed_over;
+        return absl::OkStatus();
+      }
+      WEIR_RETURN_IF_ERROR(Tell(reader.line()));
+    }
     LoggedRequest request;
     const absl::StatusOr<bool> read = log_->Read(reader.line(), request);
     if (absl::IsFailedPrecondition(read.status())) {
@@ -124,6 +154,22 @@ class Replay {
       ++report_.log.passed_over;
     }
     return absl::OkStatus();
+  }
+
+  // Chooses the reader by a line. Until one tells its format, they are read as of an access log.
+  absl::Status Tell(std::string_view line) {
+    std::optional<LogFormat> format = TellFormat(line);
+    LoggedRequest request;
+    if (!format && log_->Read(line, request).ok()) format = LogFormat::kAccess;
+    if (!format) return absl::OkStatus();
+    is_told_ = true;
+    SetFormat(*format);
+    return CheckFormat(options_, *format);
+  }
+
+  void SetFormat(LogFormat format) {
+    report_.log.format = format;
+    log_ = MakeReader(format, options_);
   }
 
   void Add(std::uint64_t number, const LoggedRequest& request) {
@@ -172,7 +218,10 @@ class Replay {
   const ReplayOptions& options_;
   Policies policies_;
   std::vector<std::unique_ptr<Trial>> trials_;  // 1 or 2
-  const std::unique_ptr<LogReader> log_ = MakeReader(options_);
+  bool is_told_;                                // by the command line or by a line
+  std::unique_ptr<LogReader> log_;
+  bool has_line_ = false;  // that is not empty
+  std::string hint_;       // about the first of these
   const HashSecret secret_ = RandomHashSecret();
   const KeyHasher hasher_{secret_};
   TimeOrder order_{options_.slack, hasher_};

@@ -20,9 +20,11 @@ struct ReplayProgress {
   std::uint64_t file_bytes = 0;  // 0: unknown
 };
 
-// Calls `progress` now and then. Fails with kUnavailable (a file cannot be read), kInvalidArgument
-// or kNotFound (an ask, the policy file or the columns are wrong), or kFailedPrecondition (the log
-// has no request, and the first bad line is named; or most lines go back in time).
+// Calls `progress` now and then. Fails with kUnavailable (a file cannot be read), kDataLoss (a
+// compressed log is cut or damaged), kInvalidArgument or kNotFound (an ask, the policy file or the
+// columns are wrong, or an option is for another format), or kFailedPrecondition (the log has no
+// request, and the first bad line is named; most lines go back in time; or the log is compressed by
+// another program than gzip).
 [[nodiscard]] absl::StatusOr<Report> RunReplay(
     const ReplayOptions& options, const std::function<void(const ReplayProgress&)>& progress);
 

@@ -24,15 +24,18 @@ constexpr const char* kDescription =
     "\n"
     "  weir-replay --ask '{key} 10/s 1000/h' access.log\n"
     "  weir-replay --csv --ask 'user:{key} 100k/h' --fit 99.9 usage.csv\n"
+    "  weir-replay --json-fields time=ts,key=user.id --ask '{key} 10/s' service.json.gz\n"
     "  weir-replay --monitor --policies policies.toml --ask '{key} @free' --ask '{key} @paid' "
     "capture.txt";
 
 constexpr const char* kFooter =
-    "LOG is an access log as nginx and Apache write it (common, combined or vhost_combined: the\n"
-    "key is the client's IPv4 address or IPv6 network), a CSV file with or without a header, "
-    "where\n"
-    "a record is one line, or a capture of MONITOR, whose RL.* lines are asked again with the\n"
-    "limits of --ask. '-' is the standard input. Lines that cannot be read are counted, and the\n"
+    "LOG is an access log as nginx and Apache write it (common, combined or vhost_combined), JSON\n"
+    "with an object a line, as of nginx (escape=json), Caddy and Traefik, a CSV file with or\n"
+    "without a header, where a record is one line, or a capture of MONITOR, whose RL.* lines are\n"
+    "asked again with the limits of --ask. Its lines tell which, and its first bytes whether it "
+    "is\n"
+    "compressed by gzip. '-' is the standard input. The key of an access log or of JSON is the\n"
+    "client's IPv4 address or IPv6 network. Lines that cannot be read are counted, and the\n"
     "first ten are shown. Clients react to denials, a log does not.\n"
     "\n"
     "MONITOR cuts words after 512 bytes and costs the server a line for each request, so capture\n"
@@ -45,10 +48,11 @@ constexpr Nanos kSlackMax = std::chrono::hours{24 * 366};
 
 // The values that CLI11 fills in, before it is checked.
 struct Words {
-  std::string ipv6 = "64";
+  std::string ipv6;
   std::string slack = "5";
   std::string max_wait = "60";
   std::string columns;
+  std::string json_fields;
   bool csv = false;
   bool monitor = false;
 };
@@ -68,13 +72,22 @@ void AddOptions(CLI::App& app, ReplayOptions& options, Words& words) {
                  "The names of the CSV file's columns in order: time, key, cost; others are passed "
                  "over")
       ->option_text("NAMES=time,key,cost");
+  app.add_option("--json-fields", words.json_fields,
+                 "LOG has JSON lines with these fields, as in "
+                 "time=ts,key=request.headers.X-Api-Key,cost=usage.total. Without a time or a key "
+                 "the fields of Caddy, of Traefik and of nginx's variables are known")
+      ->option_text("FIELDS");
+  app.add_option("--key", options.key,
+                 "The key of all requests of a CSV file or of JSON lines, for a log without one")
+      ->option_text("KEY");
   app.add_flag("--monitor", words.monitor, "LOG is a capture of MONITOR");
   app.add_option("--fit", options.fit_percent,
                  "Finds the smallest burst of each token bucket that admits this percentage")
       ->option_text("PERCENT");
-  app.add_option("--ipv6", words.ipv6,
-                 "The bits of an IPv6 address in an access log that count as one client, as in the "
-                 "routes of checks")
+  app.add_option(
+         "--ipv6", words.ipv6,
+         "The bits of an IPv6 address in an access log or in JSON that count as one client, as "
+         "in the routes of checks")
       ->option_text("BITS=64");
   app.add_option("--slack", words.slack,
                  "Lines may be out of order by this many seconds; a line that goes back further is "
@@ -92,12 +105,34 @@ absl::Status ReadColumns(const std::string& text, ReplayOptions& options) {
   const auto count = [&columns](std::string_view name) {
     return std::ranges::count(columns, name);
   };
-  if (count("time") != 1 || count("key") != 1 || count("cost") > 1) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--columns ", Quote(text), ": expected names with one time, one key and at most one cost"));
+  const bool has_key = options.key.empty();
+  if (count("time") != 1 || count("key") != (has_key ? 1 : 0) || count("cost") > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--columns ", Quote(text), ": expected names with one time, ",
+                     has_key ? "one key" : "no key beside --key", " and at most one cost"));
   }
   options.columns = columns;
   options.cost_is_optional = false;
+  return absl::OkStatus();
+}
+
+absl::Status ReadJsonFields(const std::string& text, ReplayOptions& options) {
+  for (const std::string& field : std::vector<std::string>(absl::StrSplit(text, ','))) {
+    const std::size_t equals = std::min(field.find('='), field.size());
+    const std::string name = field.substr(0, equals);
+    const std::string path = field.substr(std::min(equals + 1, field.size()));
+    std::string* const wanted = name == "time"   ? &options.json_fields.time
+                                : name == "key"  ? &options.json_fields.key
+                                : name == "cost" ? &options.json_fields.cost
+                                                 : nullptr;
+    const bool is_twice = name == "key" && !options.key.empty();
+    if (!wanted || !wanted->empty() || path.empty() || is_twice) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--json-fields ", Quote(text), ": ", Quote(field),
+          is_twice ? " beside --key" : " is not time=, key= or cost= with a field, each once"));
+    }
+    *wanted = path;
+  }
   return absl::OkStatus();
 }
 
@@ -138,7 +173,7 @@ absl::Status CheckRest(const CLI::App& app, const ReplayOptions& options) {
                    "10/s'"));
 }
 
-absl::Status ReadBits(const std::string& text, int& bits) {
+absl::Status ReadBits(const std::string& text, std::optional<int>& bits) {
   const std::optional<std::int64_t> number = ParseDecimal(text, 0);
   if (!number || *number < 1 || *number > kIpv6BitsMax) {
     return absl::InvalidArgumentError(
@@ -158,23 +193,32 @@ absl::Status ReadFit(ReplayOptions& options) {
 }
 
 absl::Status CheckWords(const CLI::App& app, const Words& words, ReplayOptions& options) {
+  const bool has_fields = app.count("--json-fields") > 0;
   if (words.csv && words.monitor) {
     return absl::InvalidArgumentError("--csv and --monitor exclude each other");
   }
+  if (has_fields && (words.csv || words.monitor)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--json-fields and ", words.csv ? "--csv" : "--monitor", " exclude each other"));
+  }
   if (words.csv) options.format = LogFormat::kCsv;
   if (words.monitor) options.format = LogFormat::kMonitor;
+  if (has_fields) options.format = LogFormat::kJson;
   if (options.asks.empty() || options.asks.size() > kAsksMax) {
     return absl::InvalidArgumentError(
         absl::StrCat("expected --ask once or twice, as in --ask '{key} 10/s'"));
+  }
+  if (app.count("--key") > 0) {
+    if (options.key.empty()) return absl::InvalidArgumentError("--key '': expected a key");
+    options.columns = {"time", "cost"};
   }
   if (app.count("--columns") > 0) {
     if (!words.csv) return absl::InvalidArgumentError("--columns is for --csv");
     WEIR_RETURN_IF_ERROR(ReadColumns(words.columns, options));
   }
-  if (app.count("--ipv6") > 0 && options.format != LogFormat::kAccess) {
-    return absl::InvalidArgumentError("--ipv6 is for access logs");
-  }
-  WEIR_RETURN_IF_ERROR(ReadBits(words.ipv6, options.ipv6_bits));
+  if (has_fields) WEIR_RETURN_IF_ERROR(ReadJsonFields(words.json_fields, options));
+  if (app.count("--ipv6") > 0) WEIR_RETURN_IF_ERROR(ReadBits(words.ipv6, options.ipv6_bits));
+  if (options.format) WEIR_RETURN_IF_ERROR(CheckFormat(options, *options.format));
   if (app.count("--policies") > 0 && options.policies.empty()) {
     return absl::InvalidArgumentError("--policies '': expected a file");
   }
@@ -184,6 +228,18 @@ absl::Status CheckWords(const CLI::App& app, const Words& words, ReplayOptions& 
 }
 
 }  // namespace
+
+absl::Status CheckFormat(const ReplayOptions& options, LogFormat format) {
+  const bool is_json = format == LogFormat::kJson;
+  if (options.ipv6_bits && !is_json && format != LogFormat::kAccess) {
+    return absl::InvalidArgumentError("--ipv6 is for access logs and JSON lines");
+  }
+  if (!options.key.empty() && !is_json && format != LogFormat::kCsv) {
+    return absl::InvalidArgumentError(
+        "--key is for CSV files and JSON lines: write the key into --ask, as in --ask 'all 10/s'");
+  }
+  return absl::OkStatus();
+}
 
 ReplayHelp HelpOfReplay() {
   CLI::App app;

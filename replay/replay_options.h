@@ -11,23 +11,25 @@
 
 #include "core/base/instant.h"
 #include "protocol/client_address.h"
+#include "replay/log_format.h"
+#include "replay/log_reader.h"
 
 namespace weir {
 
 inline constexpr std::size_t kAsksMax = 2;
 
-enum class LogFormat : std::uint8_t { kAccess, kCsv, kMonitor };
-
 struct ReplayOptions {
-  std::string log{};  // a path, or "-" for the standard input
-  LogFormat format = LogFormat::kAccess;
+  std::string log{};                  // a path, or "-" for the standard input
+  std::optional<LogFormat> format{};  // nothing: the log's lines tell it
   std::vector<std::string> columns = {"time", "key", "cost"};
-  bool cost_is_optional = true;       // false if the command line names the columns
+  bool cost_is_optional = true;  // false if the command line names the columns
+  JsonFields json_fields{};
+  std::string key{};                  // of all requests; empty: the log has it
   std::string policies{};             // a path, or empty
   std::vector<std::string> asks{};    // 1 to kAsksMax
   std::optional<std::int64_t> fit{};  // a share as in burst_fit.h
   std::string fit_percent{};          // the same as it was written
-  int ipv6_bits = kIpv6Bits;          // of the addresses in an access log
+  std::optional<int> ipv6_bits{};     // of the addresses that are keys; nothing: kIpv6Bits
   Nanos slack = std::chrono::seconds{5};
   Nanos max_wait = std::chrono::seconds{60};  // 0 to kMaxWaitMax
   bool json = false;
@@ -51,6 +53,9 @@ struct ReplayHelp {
   std::vector<Option> options;
 };
 [[nodiscard]] ReplayHelp HelpOfReplay();
+
+// Fails with kInvalidArgument if the command line has an option for logs of another format.
+[[nodiscard]] absl::Status CheckFormat(const ReplayOptions& options, LogFormat format);
 
 // Fails with kInvalidArgument and one line that names the argument and what would be right.
 [[nodiscard]] absl::StatusOr<ReplayCommandLine> ParseReplayCommandLine(int argc,

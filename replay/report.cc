@@ -48,6 +48,9 @@ void AppendLog(std::string& text, const LogReport& log) {
                     log.refunds == 1 ? " reset" : " resets");
   }
   absl::StrAppend(&text, "\nfrom ", TimeText(log.begin), " to ", TimeText(log.end), "\n");
+  if (log.format != LogFormat::kAccess) {
+    absl::StrAppend(&text, "read as ", AbslView(NameOf(log.format)), "\n");
+  }
   if (log.passed_over > 0) {
     absl::StrAppend(&text, Count(log.passed_over, "line"), " passed over: no request\n");
   }
@@ -118,7 +121,7 @@ std::string Printable(std::string_view text) {
 std::vector<std::string> Caveats(const LogReport& log) {
   std::vector<std::string> caveats = {
       "Clients react to denials by waiting, repeating or giving up; a log does not."};
-  if (log.is_monitor) {
+  if (log.format == LogFormat::kMonitor) {
     caveats.emplace_back(
         "MONITOR cuts words after 512 bytes and costs the server a line for each request: capture "
         "briefly.");

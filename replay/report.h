@@ -10,6 +10,7 @@
 
 #include "core/base/instant.h"
 #include "replay/denied_keys.h"
+#include "replay/log_format.h"
 
 namespace weir {
 
@@ -23,7 +24,7 @@ struct BadLine {
 
 struct LogReport {
   std::string name{};
-  bool is_monitor = false;
+  LogFormat format = LogFormat::kAccess;
   std::uint64_t lines = 0;
   std::uint64_t requests = 0;     // that asked for tokens
   std::uint64_t refunds = 0;      // refunds and resets, DEL and FLUSHALL among them

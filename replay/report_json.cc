@@ -17,6 +17,7 @@ Json JsonOf(const LogReport& log) {
     bad.push_back({{"line", line.number}, {"error", line.error}});
   }
   return {{"name", log.name},
+          {"format", WordOf(log.format)},
           {"lines", log.lines},
           {"requests", log.requests},
           {"refunds_and_resets", log.refunds},

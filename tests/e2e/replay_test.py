@@ -144,6 +144,43 @@ class ReplayTest(ServerTest):
         self.assertEqual(errors, f"weir-replay: '{path}' line 6: the file is cut: its gzip data "
                                  "end here\n")
 
+    # Goal: each format is told by its lines, and answers as the same requests in another one.
+    def test_formats_are_told(self):
+        begin = datetime.datetime(2026, 10, 10, 11, 55, 36, tzinfo=datetime.timezone.utc)
+        rows = [(begin + datetime.timedelta(seconds=seconds), address, network)
+                for seconds, address, network in (
+                    (0, "192.0.2.1", "192.0.2.1"), (0, "2001:db8::1", "2001:db8::"),
+                    (0, "2001:db8::2", "2001:db8::"), (16, "192.0.2.1", "192.0.2.1"))]
+        logs = {
+            "access": [f'{address} - - [{at:%d/%b/%Y:%H:%M:%S %z}] "GET / HTTP/1.1" 200 9'
+                       for at, address, _ in rows],
+            "csv": [f"{at:%Y-%m-%d %H:%M:%S}.0000000,{network}" for at, _, network in rows],
+            "json": [json.dumps({"ts": at.timestamp(), "request": {"client_ip": address}})
+                     for at, address, _ in rows],
+            "monitor": [f'{at.timestamp():.6f} [0 [::1]:50000] "RL.ALLOW" "{network}" "9/s"'
+                        for at, _, network in rows],
+        }
+        for name, lines in logs.items():
+            with self.subTest(name):
+                report = self.json_of("--ask", "{key} 1/s", log="\n".join(lines))
+                self.assertEqual(report["log"].pop("format"), name)
+                self.assertEqual(report["log"]["bad_lines"], 0)
+                self.assertEqual(report["log"]["begin_ns"], int(begin.timestamp()) * 10**9)
+                ask, = report["asks"]
+                self.assertEqual((ask["requests"], ask["admitted"]), (4, 3))
+                self.assertEqual(ask["worst_keys"][0]["key"], "2001:db8::")
+
+    # As Azure publishes the requests of its language models: times and tokens, no keys.
+    def test_csv_file_without_keys(self):
+        log = ("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9799600,4808,10\n"
+               "2023-11-16 18:17:04.0319600,3180,8\n")
+        words = ["--csv", "--columns", "time,cost,generated", "--key", "all"]
+        report = self.json_of(*words, "--ask", "{key} 5k/m", "--fit", "100", log=log)
+        ask, = report["asks"]
+        self.assertEqual((ask["requests"], ask["admitted"]), (2, 1))
+        self.assertEqual(ask["worst_keys"][0]["key"], "all")
+        self.assertEqual(ask["fits"][0]["burst"], 7984)
+
     def test_output_that_cannot_be_written(self):
         log = "1,k\n"
         reasons = []
@@ -166,6 +203,10 @@ class ReplayTest(ServerTest):
             (1, [*ask, "-"], "hello\n", "'-' has no request in 1 line: line 1: expected an"),
             (1, ["--csv", *ask, "-"], "90,k\n80,k\n70,k\n", "2 lines go back in time and only 1"),
             (2, ["--csv", *ask, "-"], "key,time\nk,1\n", "'-' line 1: the header has 'key' in the"),
+            (1, [*ask, "-"], "<190>x", "no request in 1 line: line 1: expected an address, two "),
+            (1, [*ask, "-"], "<190>x", "; this looks like syslog: use what is behind the program"),
+            (2, [*ask, "--key", "a", "-"], ACCESS_LOG, "--key is for CSV files and JSON lines"),
+            (2, [*ask, "--json-fields", "x", "-"], "", "'x' is not time=, key= or cost="),
             (2, [*ask, "a.log", "b.log"], "", "unexpected 'b.log' after the log 'a.log'"),
             (2, [*ask, "--fit", "", "-"], "", "--fit '': expected a percentage"),
             (2, ["--ask", "{key} 1/x", "-"], "", "invalid limit '1/x'"),

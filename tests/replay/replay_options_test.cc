@@ -2,6 +2,7 @@
 // Method: good lines and each kind of bad line.
 #include "replay/replay_options.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,10 +28,11 @@ std::string ErrorOf(const std::vector<const char*>& words) {
 TEST(ReplayOptionsTest, GoodLines) {
   const ReplayOptions plain = Parse({"--ask", "{key} 1/s", "access.log"})->options;
   EXPECT_EQ(plain.log, "access.log");
-  EXPECT_EQ(plain.format, LogFormat::kAccess);
+  EXPECT_EQ(plain.format, std::nullopt) << "the log tells it";
   EXPECT_THAT(plain.asks, ElementsAre("{key} 1/s"));
   EXPECT_EQ(plain.slack, std::chrono::seconds{5});
-  EXPECT_EQ(plain.ipv6_bits, 64);
+  EXPECT_EQ(plain.ipv6_bits, std::nullopt);
+  EXPECT_EQ(plain.key, "");
   EXPECT_FALSE(plain.fit.has_value());
   EXPECT_FALSE(plain.json);
 
@@ -50,14 +52,60 @@ TEST(ReplayOptionsTest, GoodLines) {
   EXPECT_EQ(all.max_wait, std::chrono::seconds{10});
   EXPECT_TRUE(all.json);
   EXPECT_EQ(Parse({"--monitor", "--ask", "{key} 1/s", "x"})->options.format, LogFormat::kMonitor);
+  EXPECT_EQ(Parse({"--ipv6", "56", "--ask", "{key} 1/s", "x"})->options.ipv6_bits, 56);
+}
+
+TEST(ReplayOptionsTest, FieldsOfJson) {
+  const ReplayOptions all =
+      Parse({"--json-fields", "cost=usage.total,key=request.headers.X-Key,time=ts", "--ipv6", "56",
+             "--ask", "{key} 1/s", "x"})
+          ->options;
+  EXPECT_EQ(all.format, LogFormat::kJson);
+  EXPECT_EQ(all.json_fields.time, "ts");
+  EXPECT_EQ(all.json_fields.key, "request.headers.X-Key");
+  EXPECT_EQ(all.json_fields.cost, "usage.total");
+  const ReplayOptions one = Parse({"--json-fields", "key=a=b", "--ask", "{key} 1/s", "x"})->options;
+  EXPECT_EQ(one.json_fields.key, "a=b");
+  EXPECT_EQ(one.json_fields.time, "");
+}
+
+TEST(ReplayOptionsTest, OneKeyForAllRequests) {
+  const ReplayOptions csv = Parse({"--csv", "--key", "all", "--ask", "{key} 1/s", "x"})->options;
+  EXPECT_EQ(csv.key, "all");
+  EXPECT_THAT(csv.columns, ElementsAre("time", "cost"));
+  EXPECT_TRUE(csv.cost_is_optional);
+  const ReplayOptions columns =
+      Parse({"--csv", "--key", "all", "--columns", "x,time", "--ask", "{key} 1/s", "x"})->options;
+  EXPECT_THAT(columns.columns, ElementsAre("x", "time"));
+  EXPECT_EQ(
+      Parse({"--key", "all", "--json-fields", "time=t", "--ask", "{key} 1/s", "x"})->options.format,
+      LogFormat::kJson);
 }
 
 TEST(ReplayOptionsTest, TheHelpNamesTheFormatsAndTheCaveats) {
   const std::string help = Parse({"--help"})->print_and_exit;
-  for (const char* part :
-       {"--ask", "--policies", "--csv", "--columns", "--monitor", "--fit", "--slack", "--json",
-        "nginx", "vhost_combined", "ISO 8601", "a log does not", "512", "refused with an error",
-        "also where RL.RESET names limits", "FLUSHALL"}) {
+  for (const char* part : {"--ask",
+                           "--policies",
+                           "--csv",
+                           "--columns",
+                           "--monitor",
+                           "--fit",
+                           "--slack",
+                           "--json",
+                           "nginx",
+                           "vhost_combined",
+                           "ISO 8601",
+                           "a log does not",
+                           "512",
+                           "refused with an error",
+                           "also where RL.RESET names limits",
+                           "FLUSHALL",
+                           "--json-fields",
+                           "--key",
+                           "gzip",
+                           "escape=json",
+                           "Caddy",
+                           "Traefik"}) {
     EXPECT_THAT(help, HasSubstr(part));
   }
 }
@@ -88,7 +136,28 @@ TEST(ReplayOptionsTest, BadLines) {
   for (const char* bits : {"", "0", "129", "x", "64.0"}) {
     EXPECT_THAT(with({"--ipv6", bits}), HasSubstr("expected bits from 1 to 128"));
   }
-  EXPECT_EQ(with({"--csv", "--ipv6", "56"}), "--ipv6 is for access logs");
+  EXPECT_EQ(with({"--csv", "--ipv6", "56"}), "--ipv6 is for access logs and JSON lines");
+  EXPECT_EQ(with({"--monitor", "--ipv6", "56"}), "--ipv6 is for access logs and JSON lines");
+  for (const char* fields : {"", "ts", "time=", "=ts", "time=ts,", "time=ts,time=t", "user=u"}) {
+    EXPECT_THAT(with({"--json-fields", fields}),
+                testing::AllOf(HasSubstr("--json-fields '" + std::string(fields) + "': "),
+                               HasSubstr("is not time=, key= or cost= with a field, each once")));
+  }
+  EXPECT_EQ(with({"--json-fields", "key=k", "--key", "all"}),
+            "--json-fields 'key=k': 'key=k' beside --key");
+  EXPECT_EQ(with({"--json-fields", "time=t", "--csv"}),
+            "--json-fields and --csv exclude each other");
+  EXPECT_EQ(with({"--json-fields", "time=t", "--monitor"}),
+            "--json-fields and --monitor exclude each other");
+  EXPECT_EQ(with({"--csv", "--key", ""}), "--key '': expected a key");
+  EXPECT_EQ(with({"--monitor", "--key", "all"}),
+            "--key is for CSV files and JSON lines: write the key into --ask, as in --ask 'all "
+            "10/s'");
+  for (const char* columns : {"time,key", "cost", "time,cost,cost"}) {
+    EXPECT_EQ(with({"--csv", "--key", "all", "--columns", columns}),
+              "--columns '" + std::string(columns) +
+                  "': expected names with one time, no key beside --key and at most one cost");
+  }
   for (const char* slack : {"x", "-1", "5s", "99999999"}) {
     EXPECT_THAT(with({"--slack", slack}), HasSubstr("expected seconds, as in 5 or 0.5"));
   }

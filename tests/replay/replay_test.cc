@@ -373,7 +373,7 @@ TEST_F(ReplayTest, ADeletedKeyWithoutItsPlaceIsForgotten) {
 }
 
 TEST_F(ReplayTest, ALogWithoutARequestIsAnErrorThatNamesTheFirstBadLine) {
-  const auto report = Replay("a\n1,k\n", {.asks = {"{key} 1/s"}});
+  const auto report = Replay("a\n1 k\n", {.asks = {"{key} 1/s"}});
   EXPECT_EQ(report.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(report.status().message(),
             "'" + directory_.path() +
@@ -383,6 +383,69 @@ TEST_F(ReplayTest, ALogWithoutARequestIsAnErrorThatNamesTheFirstBadLine) {
             "'" + directory_.path() + "/log' has no request in 0 lines");
   EXPECT_THAT(Replay("a", {.asks = {"{key} 1/s"}}).status().message(),
               HasSubstr("has no request in 1 line: line 1: "));
+}
+
+// --- Formats
+// ---------------------------------------------------------------------------------------
+
+// The beginning of a log may be cut, as by tail -c, so the first line that can be told decides.
+TEST_F(ReplayTest, TheFirstLineThatTellsDecidesTheFormat) {
+  struct FormatCase {
+    std::string_view text;
+    LogFormat format;
+    std::uint64_t passed_over;
+    std::uint64_t bad;
+  };
+  constexpr std::string_view kAccess =
+      "192.0.2.7 - - [10/Oct/2026:13:55:36 +0200] \"GET /\" 200 9\n";
+  const std::string access = "a, b\n" + std::string(kAccess) + "1,k\n";
+  const FormatCase cases[] = {
+      {kAccess, LogFormat::kAccess, 0, 0},
+      {access, LogFormat::kAccess, 0, 2},
+      {"# exported\n\ntime,key,cost\n1,k\n{\"ts\":1}\n", LogFormat::kCsv, 3, 1},
+      {"\"}\n{\"ts\":1,\"remote_addr\":\"k\"}\n1,k\n", LogFormat::kJson, 0, 2},
+      {"OK\n1.500000 [0 a] \"RL.ALLOW\" \"k\" \"1/s\"\n{\"ts\":1}", LogFormat::kMonitor, 1, 1},
+  };
+  for (const FormatCase& one : cases) {
+    const auto report = Replay(one.text, {.asks = {"{key} 1/s"}});
+    ASSERT_TRUE(report.ok()) << report.status();
+    EXPECT_EQ(report->log.format, one.format) << one.text;
+    EXPECT_EQ(report->log.requests, 1U) << one.text;
+    EXPECT_EQ(report->log.passed_over, one.passed_over) << one.text;
+    EXPECT_EQ(report->log.bad_lines, one.bad) << one.text;
+  }
+}
+
+TEST_F(ReplayTest, AnOptionOfAnotherFormatThanTheLogsIsAnError) {
+  const auto report = Replay("a\n192.0.2.7 - - [10/Oct/2026:13:55:36 +0200] \"GET /\" 200 9\n",
+                             {.columns = {"time", "cost"}, .key = "all", .asks = {"{key} 1/s"}});
+  EXPECT_EQ(report.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(report.status().message(), HasSubstr("--key is for CSV files and JSON lines"));
+  EXPECT_THAT(Replay("1,k\n", {.asks = {"{key} 1/s"}, .ipv6_bits = 56}).status().message(),
+              HasSubstr("--ipv6 is for access logs and JSON lines"));
+  const auto json = Replay("{\"ts\":1}\n{\"ts\":1}", {.key = "all", .asks = {"{key} 1/s"}});
+  ASSERT_TRUE(json.ok()) << json.status();
+  EXPECT_EQ(json->asks[0].admitted, 1U);
+}
+
+TEST_F(ReplayTest, ALogThatIsNotReadIsNamed) {
+  const auto error = [this](std::string_view text, const ReplayOptions& options) {
+    return std::string(Replay(text, options).status().message());
+  };
+  const ReplayOptions told{.asks = {"{key} 1/s"}};
+  EXPECT_THAT(error("\n<190>Oct 10 13:55:36 web nginx: 192.0.2.7\nx\n", told),
+              testing::EndsWith("; this looks like syslog: use what is behind the program's name, "
+                                "as in sed 's/^.* nginx: //'"));
+  EXPECT_THAT(error("{\n\"ts\": 1}\n", told),
+              testing::EndsWith("; this looks like JSON of several lines: use jq -c ."));
+  EXPECT_THAT(error("{\"ts\":1,\"remote_addr\":\"k\"}\n",
+                    {.format = LogFormat::kCsv, .asks = {"{key} 1/s"}}),
+              testing::EndsWith("; this looks like JSON lines: leave out --csv"));
+  EXPECT_THAT(error("1 k\n1,k\n", {.format = LogFormat::kJson, .asks = {"{key} 1/s"}}),
+              testing::Not(HasSubstr("looks like")));
+  EXPECT_THAT(error("1,k\n", {.format = LogFormat::kJson, .asks = {"{key} 1/s"}}),
+              testing::EndsWith("; this looks like a CSV file: leave out --json-fields"));
+  EXPECT_THAT(error("hello\n", told), testing::Not(HasSubstr("looks like")));
 }
 
 TEST_F(ReplayTest, PoliciesComeFromTheirFile) {

@@ -20,7 +20,7 @@ Report SmallReport() {
   const Instant begin{Nanos{1'700'000'000'250'000'000}};
   Report report;
   report.log = {.name = "a.log",
-                .is_monitor = true,
+                .format = LogFormat::kMonitor,
                 .lines = 12,
                 .requests = 8,
                 .refunds = 1,
@@ -53,6 +53,7 @@ Report SmallReport() {
 constexpr const char* kTable =
     R"(a.log: 12 lines, 8 requests, 1 refund or reset
 from 2023-11-14 22:13:20.250 UTC to 2023-11-14 22:14:20.250 UTC
+read as a capture of MONITOR
 2 lines passed over: no request
 3 bad lines left out:
   line 7: time 'x'
@@ -105,6 +106,7 @@ TEST(ReportTest, TheJsonHasTheNumbersOfTheTable) {
   const nlohmann::json json = nlohmann::json::parse(JsonOf(SmallReport()));
   const nlohmann::json& log = json["log"];
   EXPECT_EQ(log["name"], "a.log");
+  EXPECT_EQ(log["format"], "monitor");
   EXPECT_EQ(log["lines"], 12);
   EXPECT_EQ(log["requests"], 8);
   EXPECT_EQ(log["refunds_and_resets"], 1);
@@ -136,7 +138,7 @@ TEST(ReportTest, PartsThatWereNotAskedForAreLeftOut) {
   report.asks.pop_back();
   report.comparison.reset();
   report.fit_percent.clear();
-  report.log.is_monitor = false;
+  report.log.format = LogFormat::kAccess;
   const nlohmann::json json = nlohmann::json::parse(JsonOf(report));
   EXPECT_FALSE(json.contains("comparison"));
   EXPECT_FALSE(json.contains("fit_percent"));
