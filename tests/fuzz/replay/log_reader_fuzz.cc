@@ -1,16 +1,21 @@
 // Property: in any of the formats, a line is a request that may be asked, or none, or gets a short
-// error. A request keeps the limits of its parts, and a CSV line of it reads as the same request.
-// Requests of any times come out of the queue in order.
+// error, and its format can be told. A request keeps the limits of its parts, and a CSV line of it
+// reads as the same request. Requests of any times come out of the queue in order. Bytes of a gzip
+// file come out the same in whatever pieces they come, and no more than the room takes.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/check.h"
 #include "core/base/instant.h"
 #include "core/words/policies.h"
+#include "replay/gunzip.h"
+#include "replay/log_format.h"
 #include "replay/log_reader.h"
 #include "replay/question.h"
 #include "replay/time_order.h"
@@ -62,6 +67,8 @@ void ReadAll(LogReader& reader, std::string_view text) {
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
+    static_cast<void>(TellFormat(line));
+    static_cast<void>(TellUnread(line));
     LoggedRequest request;
     const absl::StatusOr<bool> read = reader.Read(line, request);
     if (!read.ok()) WEIR_CHECK(!read.status().message().empty());
@@ -81,6 +88,51 @@ void ReadAll(LogReader& reader, std::string_view text) {
       [](const KeyHash&) {});
 }
 
+struct Unpacked {
+  std::string text{};
+  bool is_long = false;  // a small file may have much more than 1 MiB
+  bool is_good = false;
+  bool may_end = false;
+};
+
+Unpacked Unpack(std::string_view packed, std::size_t piece_bytes, std::size_t room_bytes) {
+  constexpr std::size_t kTextBytesMax = 1024 * 1024;
+  Gunzip gunzip;
+  Unpacked unpacked;
+  std::vector<char> room(room_bytes);
+  for (;;) {
+    const std::string_view piece = packed.substr(0, piece_bytes);
+    const absl::StatusOr<Gunzip::Moved> moved = gunzip.Unpack(piece, room);
+    if (!moved.ok()) return {};
+    WEIR_CHECK(moved->taken <= piece.size());
+    WEIR_CHECK(moved->given <= room.size());
+    WEIR_CHECK(moved->taken > 0 || moved->given > 0 || piece.empty());
+    unpacked.text.append(room.data(), moved->given);
+    packed.remove_prefix(moved->taken);
+    unpacked.is_long = unpacked.text.size() > kTextBytesMax;
+    if (unpacked.is_long) return unpacked;
+    if (packed.empty() && moved->given == 0) break;
+  }
+  unpacked.is_good = true;
+  unpacked.may_end = gunzip.may_end();
+  return unpacked;
+}
+
+void CheckGunzip(std::string_view packed) {
+  if (packed.empty()) return;
+  const std::size_t piece_bytes = static_cast<unsigned char>(packed.front()) + std::size_t{1};
+  packed.remove_prefix(1);
+  constexpr std::size_t kRoomBytes = 4096;
+  const Unpacked first = Unpack(packed, std::max<std::size_t>(packed.size(), 1), kRoomBytes);
+  const Unpacked second = Unpack(packed, piece_bytes, piece_bytes);
+  const std::size_t bytes = std::min(first.text.size(), second.text.size());
+  WEIR_CHECK(first.text.substr(0, bytes) == second.text.substr(0, bytes));
+  if (first.is_long || second.is_long) return;
+  WEIR_CHECK(first.is_good == second.is_good);
+  WEIR_CHECK(first.text.size() == second.text.size());
+  WEIR_CHECK(first.may_end == second.may_end);
+}
+
 }  // namespace
 }  // namespace weir
 
@@ -88,8 +140,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
   const std::unique_ptr<weir::LogReader> readers[] = {
-      weir::MakeAccessLogReader(), weir::MakeCsvReader({"time", "key", "cost"}, true),
-      weir::MakeMonitorReader()};
-  weir::ReadAll(*readers[data[0] % 3], text);
+      weir::MakeAccessLogReader(),
+      weir::MakeCsvReader({"time", "key", "cost"}, true),
+      weir::MakeMonitorReader(),
+      weir::MakeJsonReader({}),
+      weir::MakeJsonReader({.time = "t", .key = "a.k", .cost = "n"}),
+      weir::MakeCsvReader({"time", "cost"}, true, "all")};
+  constexpr std::size_t kReaders = std::size(readers);
+  const std::size_t choice = data[0] % (kReaders + 1);
+  if (choice == kReaders) {
+    weir::CheckGunzip(text);
+  } else {
+    weir::ReadAll(*readers[choice], text);
+  }
   return 0;
 }
