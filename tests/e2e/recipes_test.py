@@ -1,8 +1,9 @@
 """The Python of docs/recipes.md, run as it stands, against the real server; and its shell lines.
 
-Each piece has a server of its own, which takes times from requests if the piece names one. Its
-output must be that in the comments behind `print`. The page's timeout of 50 ms is made longer,
-since machines that run tests are busy.
+Each piece has a server of its own for each port that it names, which takes times from requests if
+the piece names one, and has the policies of the recipe's block of TOML. Its output must be that in
+the comments behind `print`. The page's timeout of 50 ms is made longer, since machines that run
+tests are busy.
 
 The Python of README.md runs as well, with the address of that server.
 
@@ -27,14 +28,19 @@ PAGE = ROOT / "docs" / "recipes.md"
 README = ROOT / "README.md"
 SNIPPET = re.compile(r"^```python\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
 REPLAYED = re.compile(r"^```\n\$ weir-replay ([^\n]*)\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
+POLICIES = re.compile(r"^```toml\n(\[policies\]\n.*?)^```\n", re.DOTALL | re.MULTILINE)
+PORT = re.compile(r"\bport=(73\d\d)\b")
 PRINTED = re.compile(r"print\(.*\)(?:  |\n *)# (.*)")
 
 
 class RecipesTest(ServerTest):
-    def run_snippet(self, text):
+    def run_snippet(self, text, policies):
         options = ["--allow-explicit-time"] if '"AT"' in text else []
-        port = self.start(*options).port
-        text = text.replace("port=7379", f"port={port}").replace('"7379"', f'"{port}"')
+        if policies:
+            options += ["--policies", self.write("policies.toml", policies[0])]
+        ports = {port: str(self.start(*options).port) for port in set(PORT.findall(text))}
+        text = PORT.sub(lambda found: f"port={ports[found.group(1)]}", text)
+        text = text.replace('"7379"', f'"{ports["7379"]}"')
         text = text.replace('"weir-replay"', repr(os.environ["WEIR_REPLAY"]))
         text = text.replace("socket_timeout=0.05", f"socket_timeout={DEADLINE}")
         text = text.replace(" deadline=0.05", f" deadline={DEADLINE}")
@@ -45,13 +51,16 @@ class RecipesTest(ServerTest):
         return printed.getvalue().split()
 
     def test_each_piece_prints_what_it_says(self):
-        begin, *snippets = SNIPPET.findall(PAGE.read_text(encoding="utf-8"))
-        self.assertGreater(len(snippets), 10)
-        for snippet in snippets:
-            with self.subTest(snippet):
-                says = " ".join(PRINTED.findall(snippet)).replace(";", " ").split()
-                self.assertNotEqual(says, [])
-                self.assertEqual(self.run_snippet(begin + snippet), says)
+        first, *recipes = PAGE.read_text(encoding="utf-8").split("\n## ")
+        begin, = SNIPPET.findall(first)
+        self.assertGreater(len(recipes), 10)
+        for recipe in recipes:
+            policies = POLICIES.findall(recipe)
+            for snippet in SNIPPET.findall(recipe):
+                with self.subTest(snippet):
+                    says = " ".join(PRINTED.findall(snippet)).replace(";", " ").split()
+                    self.assertNotEqual(says, [])
+                    self.assertEqual(self.run_snippet(begin + snippet, policies), says)
 
     def test_readme_asks_as_it_says(self):
         snippet, = SNIPPET.findall(README.read_text(encoding="utf-8"))
