@@ -1,0 +1,188 @@
+#include "server/health/health.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+#include "core/base/status.h"
+#include "server/os/log.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kErrorBytesMax = 160;
+constexpr std::size_t kAwayShownMax = 3;
+
+// --- The text of each code; empty: its reason does not hold -------------------------------------
+
+std::string Loading(const HealthFacts& facts) {
+  if (facts.loading) return "the state is loading from disk";
+  const bool waits = facts.role == ServerRole::kReplica && !facts.complete;
+  return waits ? "the first state is coming from the primary" : "";
+}
+
+std::string ErrorText(const HealthFacts& facts) {
+  return EscapedForLog(facts.save_error, kErrorBytesMax);
+}
+
+std::string SaveFailing(const HealthFacts& facts) {
+  if (facts.save_error.empty() || facts.cannot_save) return "";
+  return absl::StrCat("saving fails (", ErrorText(facts), ")");
+}
+
+std::string DiskRefuses(const HealthFacts& facts) {
+  if (!facts.cannot_save) return "";
+  return absl::StrCat("changes are refused, as they cannot be saved (", ErrorText(facts), ")");
+}
+
+std::string LinkDown(const HealthFacts& facts) {
+  if (facts.role != ServerRole::kReplica || facts.link_up) return "";
+  return absl::StrCat("the primary ", facts.primary, " is not heard");
+}
+
+std::string Deposed(const HealthFacts& facts) {
+  return facts.role == ServerRole::kDeposed ? "another server has become the primary" : "";
+}
+
+std::string Gated(const HealthFacts& facts) {
+  return facts.role == ServerRole::kGated ? "the start waits for Sentinel" : "";
+}
+
+std::string TooFewReplicas(const HealthFacts& facts) {
+  if (facts.role != ServerRole::kPrimary || !facts.lacks_replicas) return "";
+  return absl::StrCat(facts.replicas_good, " of ", facts.replicas_needed,
+                      " needed replicas are in sync: nothing is admitted");
+}
+
+std::string MemoryFull(const HealthFacts& facts) {
+  if (facts.minute.evicted == 0) return "";
+  return absl::StrCat("memory is full: ", facts.minute.evicted,
+                      " buckets in use were dropped within a minute");
+}
+
+bool IsEvicting(const HealthFacts& facts) {
+  return facts.minute.evicted_full > 0 && facts.minute.evicted == 0;
+}
+
+std::string Evicting(const HealthFacts& facts) {
+  if (!IsEvicting(facts)) return "";
+  return absl::StrCat("memory is nearly full: ", facts.minute.evicted_full,
+                      " full buckets were dropped early within a minute");
+}
+
+std::string MemoryHigh(const HealthFacts& facts) {
+  if (facts.memory_permille.value_or(0) < kMemoryHighPermille) return "";
+  if (facts.minute.evicted > 0 || IsEvicting(facts)) return "";
+  return absl::StrCat("memory: ", *facts.memory_permille / 10, " % of max-memory");
+}
+
+std::string RejectingClients(const HealthFacts& facts) {
+  if (facts.minute.rejected == 0) return "";
+  return absl::StrCat("too many clients: ", facts.minute.rejected,
+                      " were turned away within a minute");
+}
+
+std::string ReplicaAway(const HealthFacts& facts) {
+  if (facts.away.empty()) return "";
+  if (facts.away.size() == 1) return absl::StrCat("replica ", facts.away[0], " is away");
+  std::string text = absl::StrCat(facts.away.size(), " replicas are away: ");
+  for (std::size_t i = 0; i < std::min(facts.away.size(), kAwayShownMax); ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : ", ", facts.away[i]);
+  }
+  if (facts.away.size() > kAwayShownMax) text += ", ...";
+  return text;
+}
+
+std::string Errors(const HealthFacts& facts) {
+  const MinuteFacts& minute = facts.minute;
+  if (minute.errors < kErrorsMin || minute.errors * 100 <= kErrorsPercent * minute.commands) {
+    return "";
+  }
+  return absl::StrCat(minute.errors, " errors in ", minute.commands, " commands of a minute");
+}
+
+std::string ClockOff(const HealthFacts& facts) {
+  if (facts.clock_offset <= kClockOff && facts.clock_offset >= -kClockOff) return "";
+  const double seconds = std::chrono::duration<double>(facts.clock_offset).count();
+  return absl::StrFormat("the server's time is %.1f s %s the wall clock",
+                         seconds < 0 ? -seconds : seconds, seconds < 0 ? "ahead of" : "behind");
+}
+
+std::string Slow(const HealthFacts& facts) {
+  const MinuteFacts& minute = facts.minute;
+  if (minute.calls < kSlowCallsMin || minute.p99 <= kSlow) return "";
+  return absl::StrFormat("slow: 1 %% of the calls of a minute took over %.1f ms",
+                         std::chrono::duration<double, std::milli>(minute.p99).count());
+}
+
+std::string NoLogin(const HealthFacts& facts) {
+  if (facts.open_place.empty()) return "";
+  return absl::StrCat("other hosts reach ", facts.open_place, " without a login");
+}
+
+struct Row {
+  HealthCode code;
+  std::string (*text)(const HealthFacts& facts);
+};
+
+constexpr HealthState kBad = HealthState::kBad;
+constexpr HealthState kWarn = HealthState::kWarn;
+
+constexpr auto kRows = std::to_array<Row>({
+    {{"loading", kBad}, Loading},
+    {{"save_failing", kBad}, SaveFailing},
+    {{"disk_refuses", kBad}, DiskRefuses},
+    {{"link_down", kBad}, LinkDown},
+    {{"deposed", kBad}, Deposed},
+    {{"gated", kBad}, Gated},
+    {{"too_few_replicas", kBad}, TooFewReplicas},
+    {{"memory_full", kBad}, MemoryFull},
+    {{"memory_high", kWarn}, MemoryHigh},
+    {{"evicting", kWarn}, Evicting},
+    {{"rejecting_clients", kWarn}, RejectingClients},
+    {{"replica_away", kWarn}, ReplicaAway},
+    {{"errors", kWarn}, Errors},
+    {{"clock_off", kWarn}, ClockOff},
+    {{"slow", kWarn}, Slow},
+    {{"no_login", kWarn}, NoLogin},
+});
+
+}  // namespace
+
+std::string_view WordOf(HealthState state) noexcept {
+  constexpr auto kWords = std::to_array<std::string_view>({"ok", "warn", "bad"});
+  return kWords[static_cast<std::size_t>(state)];
+}
+
+Health Judge(const HealthFacts& facts, const Health& previous) {
+  Health health;
+  for (const Row& row : kRows) {
+    std::string text = row.text(facts);
+    if (text.empty()) continue;
+    const auto before = std::ranges::find(previous.reasons, row.code.code, &HealthReason::code);
+    const HostInstant since = before == previous.reasons.end() ? facts.now : before->since;
+    health.reasons.push_back({row.code.code, std::move(text), since});
+    health.state = std::max(health.state, row.code.state);
+  }
+  return health;
+}
+
+std::string CodesOf(const Health& health) {
+  std::string codes;
+  for (const HealthReason& reason : health.reasons) {
+    absl::StrAppend(&codes, codes.empty() ? "" : ",", AbslView(reason.code));
+  }
+  return codes;
+}
+
+std::vector<HealthCode> HealthCodes() {
+  std::vector<HealthCode> codes;
+  for (const Row& row : kRows) codes.push_back(row.code);
+  return codes;
+}
+
+}  // namespace weir
