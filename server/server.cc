@@ -1,7 +1,6 @@
 #include "server/server.h"
 
 #include <algorithm>
-#include <array>
 #include <csignal>
 #include <functional>
 #include <optional>
@@ -24,6 +23,7 @@
 #include "core/limiter/limiter.h"
 #include "core/table/key_hash.h"
 #include "core/words/policy_file.h"
+#include "server/health/health_watch.h"
 #include "server/http/check_routes.h"
 #include "server/http/http_port.h"
 #include "server/http/http_services.h"
@@ -31,6 +31,7 @@
 #include "server/net/listener.h"
 #include "server/net/redis_port.h"
 #include "server/net/tls_context.h"
+#include "server/net/unix_socket_file.h"
 #include "server/os/descriptor_limit.h"
 #include "server/os/lineage_clock.h"
 #include "server/os/log.h"
@@ -41,6 +42,7 @@
 #include "server/os/waiting_thread.h"
 #include "server/page/api_numbers.h"
 #include "server/password_reload.h"
+#include "server/repeated_call.h"
 #include "server/replicas/replication_control.h"
 #include "server/service_reporter.h"
 #include "server/state/state_on_disk.h"
@@ -69,11 +71,6 @@ Options EffectiveOptions(Options options) {
   }
   options.max_clients = budget.clients;
   return options;
-}
-
-mode_t ModeOf(UnixSocketPerm perm) {
-  constexpr std::array<mode_t, 3> kModes = {0700, 0770, 0777};
-  return kModes[static_cast<std::size_t>(perm)];
 }
 
 }  // namespace
@@ -205,6 +202,8 @@ class Server::Impl {
   ChangeHub hub_;
   HttpServices http_;
   ServiceReporter reporter_;
+  HealthWatch health_{services_};
+  RepeatedCall looks_{control_, kLookInterval, [this] { health_.Look(); }};
   std::vector<std::unique_ptr<IoThread>> io_threads_;
   SharedTlsContext link_tls_;  // loaded if the link to a primary speaks TLS
   std::optional<ReplicationControl> replication_;
@@ -264,6 +263,8 @@ absl::Status Server::Impl::Start() {
         std::chrono::floor<std::chrono::seconds>(behind).count());
   }
   reporter_.Start();
+  health_.Look();
+  looks_.Start();
   if (!has_state()) {
     spdlog::info(
         "the state is not saved to disk and is lost at a restart: see --data-dir and --durability");
@@ -332,6 +333,7 @@ absl::Status Server::Impl::BeginService() {
   sweeper_thread_.emplace(sweeper_waits_, services_.sweeper, services_.policies, clock_,
                           std::move(on_tick),
                           services_.options.allow_explicit_time ? Sweeps::kNo : Sweeps::kYes);
+  health_.Look();  // The state is loaded.
   reporter_.Ready();
   return absl::OkStatus();
 }
@@ -463,6 +465,7 @@ void Server::Impl::BeginDrain() {
   draining_ = true;
   replication_->KeepRole();
   reporter_.Stopping();
+  looks_.Stop();
   listener_->Close();
   signals_.Close();
   // A process that waits for this line may send the next signal.

@@ -53,6 +53,7 @@ constexpr auto kEffects = std::to_array<OptionEffect>({
     {"reset-clock", KeepsState, kState},
     {"sentinel-wait", [](const Options& options) { return !options.sentinel.empty(); },
      "the name of a group: sentinel"},
+    {"server-name", HasAdminPort, kAdminPort},
     {"snapshot-interval", KeepsState, kState},
     {"tls-auth-clients", HasTlsPort, kTlsPort},
     {"tls-ca", HasTls, kTls},

@@ -379,6 +379,11 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .max = 3'600'000,
      .summary = "The time for which a starting server waits for Sentinel before it serves as a "
                 "primary; 0 is without end."},
+    {.name = "server-name",
+     .field = &Options::server_name,
+     .fallback = "",
+     .summary = "The name under which the live page shows this server; by default that of the "
+                "host."},
     {.name = "slowlog-log-slower-than",
      .field = &Options::slowlog_log_slower_than,
      .fallback = "10000",

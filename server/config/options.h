@@ -150,6 +150,7 @@ struct Options {
   std::string sentinel;                        // empty: no Sentinel watches this server
   std::chrono::milliseconds sentinel_wait{0};  // 0: without end
   bool replication_tls = false;
+  HostName server_name;  // none: the name of the host
 
   // True if the state is kept on disk.
   [[nodiscard]] bool keeps_state() const {

@@ -17,6 +17,7 @@
 #include "core/base/status.h"
 #include "core/commands/command_spec.h"
 #include "server/config/version.h"
+#include "server/health/health_watch.h"
 #include "server/os/log.h"
 #include "server/session/server_reader.h"
 #include "server/session/worker.h"
@@ -194,6 +195,8 @@ constexpr InfoField kClusterFields[] = {
 };
 
 constexpr InfoField kWeirFields[] = {
+    Field("health", [](auto& info) { return WordOf(HealthOf(info.services)->state); }),
+    Field("health_reasons", [](auto& info) { return CodesOf(*HealthOf(info.services)); }),
     Field("buckets", [](auto& info) { return info.Size().buckets; }),
     Field("limits", [](auto& info) { return info.Size().limits; }),
     Field("table_bytes", [](auto& info) { return info.Size().table_bytes; }),

@@ -19,6 +19,7 @@
 #include "core/commands/limit_totals.h"
 #include "core/rules/limit_counters.h"
 #include "server/config/version.h"
+#include "server/health/health_watch.h"
 #include "server/http/http_exchange.h"
 #include "server/http/http_route.h"
 #include "server/http/limit_labels.h"
@@ -411,6 +412,8 @@ constexpr Metric kMetrics[] = {
         "Partitions of 4,096 that a replica still waits for.",
         [](Scrape& scrape) { return scrape.Link().partitions_left; }, IsReplica),
     // The program
+    Single("weir_health", kGauge, "0: the server is well, 1: a warning, 2: something is wrong.",
+           [](auto& scrape) { return static_cast<int>(HealthOf(scrape.services)->state); }),
     {"weir_build_info", kGauge, "1, with the version and the durability of the server.",
      CollectBuild},
     Single("process_cpu_seconds_total", kCounter, "Time on processors, of all threads.",

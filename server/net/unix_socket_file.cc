@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -46,6 +47,11 @@ bool IsAbandoned(const sockaddr_un& address) {
 }
 
 }  // namespace
+
+mode_t ModeOf(UnixSocketPerm perm) noexcept {
+  constexpr std::array<mode_t, 3> kModes = {0700, 0770, 0777};
+  return kModes[static_cast<std::size_t>(perm)];
+}
 
 absl::Status UnixSocketFile::Bind(int descriptor, const std::string& path, mode_t mode) {
   WEIR_CHECK(path_.empty());

@@ -8,7 +8,12 @@
 
 #include "absl/status/status.h"
 
+#include "server/config/options.h"
+
 namespace weir {
+
+// The mode of a file: 0700 of UnixSocketPerm::kOwner.
+[[nodiscard]] mode_t ModeOf(UnixSocketPerm perm) noexcept;
 
 class UnixSocketFile {
  public:

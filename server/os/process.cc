@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 
 #include <chrono>
 #include <filesystem>
@@ -44,6 +45,13 @@ std::uint64_t DescriptorsMax() {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
   return limit.rlim_cur;
+}
+
+std::string NameOfHost() {
+  utsname system{};
+  uname(&system);
+  const std::string name = system.nodename;
+  return name.empty() || name == "(none)" ? "localhost" : name;
 }
 
 }  // namespace weir

@@ -1,8 +1,9 @@
-// The process as the kernel sees it: its time on processors and its open files.
+// The process as the kernel sees it: its time on processors, its open files and its host.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "core/base/instant.h"
 
@@ -17,5 +18,8 @@ namespace weir {
 
 // The limit on them (ulimit -n).
 [[nodiscard]] std::uint64_t DescriptorsMax();
+
+// The name of the host; "localhost" if it has none.
+[[nodiscard]] std::string NameOfHost();
 
 }  // namespace weir

@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,6 +22,7 @@
 #include "core/rules/top_keys.h"
 #include "core/words/number_word.h"
 #include "server/config/version.h"
+#include "server/health/health_watch.h"
 #include "server/http/http_exchange.h"
 #include "server/http/http_route.h"
 #include "server/http/json_string.h"
@@ -56,7 +58,8 @@ std::int64_t SecondOf(Instant time) {
   return std::chrono::floor<std::chrono::seconds>(time.time_since_epoch()).count();
 }
 
-std::string OrNull(std::optional<std::int64_t> number) {
+template <typename Integer>
+std::string OrNull(std::optional<Integer> number) {
   return number ? absl::StrCat(*number) : "null";
 }
 
@@ -137,6 +140,22 @@ std::string ReplicationJson(const ReplicationStatus& status) {
   return json += "]}";
 }
 
+// The times are those of the wall clock, as all of the page.
+std::string VerdictJson(const Services& services) {
+  const std::shared_ptr<const Health> health = HealthOf(services);
+  std::string json =
+      absl::StrCat(R"({"state":)", JsonString(WordOf(health->state)), R"(,"reasons":[)");
+  std::string_view separator;
+  for (const HealthReason& reason : health->reasons) {
+    const Nanos since = reason.since.time_since_epoch() + services.host_clock_offset();
+    absl::StrAppend(&json, AbslView(std::exchange(separator, ",")), R"({"code":)",
+                    JsonString(reason.code), R"(,"text":)", JsonString(reason.text),
+                    R"(,"since_ms":)", std::chrono::floor<std::chrono::milliseconds>(since).count(),
+                    "}");
+  }
+  return json += "]}";
+}
+
 std::string NowJson(HttpExchange& exchange) {
   Services& services = exchange.services();
   ServerReader server(services, exchange.now());
@@ -150,14 +169,15 @@ std::string NowJson(HttpExchange& exchange) {
     loss_bound = CeilMillis(server.LossBound());
     save_age = CeilMillis(server.SinceLastSave());
   }
-  std::string json =
-      absl::StrCat(R"({"time_ms":)", UnixMillis(services, exchange.now()), R"(,"uptime_s":)",
-                   server.UptimeSeconds(), R"(,"version":)", JsonString(kVersion), R"(,"role":)",
-                   JsonString(RoleWord(services)), R"(,"replication":)",
-                   ReplicationJson(services.replication_status()), R"(,"port":)", services.port,
-                   R"(,"user":)", JsonString(exchange.session().user()->name()),
-                   R"(,"can_change":)", read_only.empty() ? "true" : "false",
-                   R"(,"read_only_because":)", read_only.empty() ? "null" : JsonString(read_only));
+  std::string json = absl::StrCat(
+      R"({"time_ms":)", UnixMillis(services, exchange.now()), R"(,"uptime_s":)",
+      server.UptimeSeconds(), R"(,"version":)", JsonString(kVersion), R"(,"role":)",
+      JsonString(RoleWord(services)), R"(,"server":)", JsonString(ServerName(services)),
+      R"(,"verdict":)", VerdictJson(services), R"(,"replication":)",
+      ReplicationJson(services.replication_status()), R"(,"port":)", services.port, R"(,"user":)",
+      JsonString(exchange.session().user()->name()), R"(,"can_change":)",
+      read_only.empty() ? "true" : "false", R"(,"read_only_because":)",
+      read_only.empty() ? "null" : JsonString(read_only));
   absl::StrAppend(&json, R"(,"durability":)", JsonString(server.DurabilityWord()),
                   R"(,"loss_bound_ms":)", OrNull(loss_bound), R"(,"last_save_age_ms":)",
                   OrNull(save_age), R"(,"last_save_ok":)",
@@ -165,8 +185,9 @@ std::string NowJson(HttpExchange& exchange) {
   absl::StrAppend(
       &json, R"(,"buckets":)", server.Size().buckets, R"(,"memory_bytes":)",
       server.Size().table_bytes, R"(,"max_memory_bytes":)", server.MaxMemory().bytes,
-      R"(,"connections":)", services.clients.size(Face::kResp), R"(,"http_connections":)",
-      server.HttpConnections(), R"(,"commands":)",
+      R"(,"memory_permille":)", OrNull(MemoryPermille(services)), R"(,"connections":)",
+      services.clients.size(Face::kResp), R"(,"http_connections":)", server.HttpConnections(),
+      R"(,"commands":)",
       services.totals.CountersOf(services)[StatsRow<false>("total_commands_processed").index()]);
   absl::StrAppend(&json, R"(,"latency_us":)", LatencyJson(services), R"(,"total":{)");
   AppendNumbers(services.limit_totals.Total(CountersOf(services)), json);

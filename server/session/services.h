@@ -39,6 +39,7 @@
 
 namespace weir {
 
+class HealthWatch;
 struct Worker;
 
 // The errors of commands that the server does not run in its present state: it loads its state, is
@@ -203,6 +204,7 @@ struct Services {
   StateOnDisk* state = nullptr;  // null: nothing is kept on disk; set before the first session
   // Null, in tests only: a primary that never has a replica. Set before the first session.
   Replication* replication = nullptr;
+  HealthWatch* health_watch = nullptr;  // null, in tests only: the server is well; set as above
   std::vector<Worker*> workers;
   std::atomic<std::uint64_t> waiters{0};  // sessions that have a Waiter
   OpenWaits open_waits{limiter};          // those in RL.WAIT

@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "server/config/version.h"
+#include "server/health/health_watch.h"
 #include "server/state/state_on_disk.h"
 #include "tests/support/conversation.h"
 #include "tests/support/temporary_directory.h"
@@ -148,6 +149,21 @@ TEST(InfoTest, HasItsOwnFieldsAndSections) {
     EXPECT_TRUE(info.fields.contains(name)) << name;
   }
   EXPECT_EQ(InfoOf(client, "all").sections.back(), "Weir");
+}
+
+TEST(InfoTest, TellsTheVerdictOfTheWatch) {
+  Conversation client;
+  Services& services = client.server().services;
+  EXPECT_EQ(InfoOf(client, "weir").fields["health"], "ok");
+  EXPECT_EQ(InfoOf(client, "weir").fields["health_reasons"], "");
+  HealthWatch watch(services);
+  watch.Look();
+  services.wall_clock_offset = [] { return Nanos{std::chrono::seconds{9}}; };
+  services.main_counters["rejected_connections"].Add();
+  EXPECT_EQ(InfoOf(client, "weir").fields["health"], "ok") << "before the next look";
+  watch.Look();
+  EXPECT_EQ(InfoOf(client, "weir").fields["health"], "warn");
+  EXPECT_EQ(InfoOf(client, "weir").fields["health_reasons"], "rejecting_clients,clock_off");
 }
 
 TEST(InfoTest, ConstantsAreWhatTheyMustBe) {

@@ -182,6 +182,8 @@ weir_replicas 0
 # TYPE weir_replica_offset_bytes gauge
 # TYPE weir_replica_lag_seconds gauge
 # TYPE weir_replication_loss_bound_seconds gauge
+# TYPE weir_health gauge
+weir_health 0
 )";
 
 TEST(MetricsTest, ThePageOfASmallServer) {

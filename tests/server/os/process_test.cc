@@ -32,5 +32,11 @@ TEST(ProcessTest, TimeOnProcessorsGoesOnWhileOneIsUsed) {
   EXPECT_GE(after, before + std::chrono::milliseconds{5});
 }
 
+TEST(ProcessTest, TheHostHasItsName) {
+  std::array<char, 256> name{};
+  ASSERT_EQ(gethostname(name.data(), name.size() - 1), 0);
+  EXPECT_EQ(NameOfHost(), name.data());
+}
+
 }  // namespace
 }  // namespace weir

@@ -16,6 +16,8 @@
 #include <nlohmann/json.hpp>
 
 #include "server/config/version.h"
+#include "server/health/health_watch.h"
+#include "server/os/process.h"
 #include "tests/server/page/page_client.h"
 #include "tests/support/fake_replication.h"
 #include "tests/support/http_conversation.h"
@@ -65,6 +67,8 @@ TEST_F(ApiNumbersTest, NowHasTheNumbersOfInfoAndStats) {
                          {"uptime_s", 7},
                          {"version", kVersion},
                          {"role", "primary"},
+                         {"server", absl::StrCat(NameOfHost(), ":7379")},
+                         {"verdict", {{"state", "ok"}, {"reasons", json::array()}}},
                          {"replication",
                           {{"term", 0},
                            {"offset", 0},
@@ -82,6 +86,7 @@ TEST_F(ApiNumbersTest, NowHasTheNumbersOfInfoAndStats) {
                          {"buckets", server_.limiter->size().buckets},
                          {"memory_bytes", server_.limiter->size().table_bytes},
                          {"max_memory_bytes", 0},
+                         {"memory_permille", nullptr},
                          {"connections", 1},
                          {"http_connections", 1},
                          {"commands", now["commands"]},
@@ -121,6 +126,31 @@ TEST_F(ApiNumbersTest, NowHasTheReplicasOfAPrimaryAndTheLinkOfAReplica) {
   EXPECT_EQ(now["replication"]["link"],
             json::parse(R"({"primary":"10.0.0.1:7379","state":"connected","up":true,"down_ms":0,
               "complete":true,"data_age_ms":6})"));
+}
+
+// The watch is asked, not the state of the moment: INFO and the page say one thing.
+TEST_F(ApiNumbersTest, NowHasTheVerdictWithTimesOfTheWallClock) {
+  server_.services.host_clock_offset = [] { return Nanos{seconds{-5}}; };
+  HealthWatch watch(server_.services);
+  FakeReplication replication(server_.services);
+  replication.Gate();
+  EXPECT_EQ(Get("/api/now")["verdict"]["state"], "ok");
+  watch.Look();
+  const std::int64_t since = Now() * 1000 - 5'000;
+  Advance(3);
+  watch.Look();
+  const json reason = {
+      {"code", "gated"}, {"text", "the start waits for Sentinel"}, {"since_ms", since}};
+  const json expected = {{"state", "bad"}, {"reasons", json::array({reason})}};
+  EXPECT_EQ(Get("/api/now")["verdict"], expected);
+  replication.BecomePrimary();
+  watch.Look();
+  EXPECT_EQ(Get("/api/now")["verdict"]["state"], "ok");
+}
+
+TEST_F(ApiNumbersTest, NowHasTheShareOfMemoryThatIsInUse) {
+  client_.Run("CONFIG SET max-memory 32mb");
+  EXPECT_EQ(Get("/api/now")["memory_permille"], 0);
 }
 
 TEST_F(ApiNumbersTest, NowSaysWhyAServerAdmitsNothing) {
