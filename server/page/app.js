@@ -2,17 +2,17 @@
 import {aboutView} from './app/about.js';
 import {ApiError} from './app/api.js';
 import {closeChange} from './app/confirm.js';
-import {setClass, setHidden, setText} from './app/dom.js';
+import {h, setClass, setHidden, setText} from './app/dom.js';
 import {keyChoiceView, keyView} from './app/key.js';
 import {limitView, limitsView} from './app/limits.js';
 import {nowView} from './app/now.js';
 import {policiesView, policyView} from './app/policies.js';
 import {Poller} from './app/poller.js';
-import {refreshServer} from './app/server.js';
+import {refreshServer, showTitle} from './app/server.js';
 import {tryView} from './app/try.js';
 import {whoView} from './app/who.js';
 
-const SERVER_EVERY_MS = 15_000;  // what the footer says, in views that do not ask for it anyway
+const SERVER_EVERY_MS = 5_000;  // header and footer, in views that do not ask for them anyway
 const STALE_MS = 3000;  // numbers that are older are drawn as such
 
 // The text that a link has percent-encoded; itself if a user has typed something else.
@@ -24,6 +24,25 @@ function decoded(text) {
   }
 }
 
+// The view of a reason of the verdict. Most pages are closed without it, so it is loaded when it is
+// wanted.
+function healthLater(code) {
+  const root = h('div', {class: 'stack'});
+  let view = null;
+  return {
+    root,
+    title: 'Health',
+    asksServer: true,
+    async poll() {
+      if (!view) {
+        view = (await import('./app/health_view.js')).healthView(code);
+        root.append(view.root);
+      }
+      await view.poll();
+    },
+  };
+}
+
 // The part of the address behind the first "#/": its first word names the view. The rest is what
 // the view is of; that of a key stays encoded, since its bytes need not be UTF-8.
 const VIEWS = {
@@ -33,11 +52,13 @@ const VIEWS = {
   key: (rest) => rest ? keyView(rest) : keyChoiceView(),
   try: tryView,
   policies: (rest) => rest ? policyView(decoded(rest)) : policiesView(),
+  health: healthLater,
   about: aboutView,
 };
 
 const main = document.getElementById('main');
 const banner = document.getElementById('banner');
+const verdict = document.getElementById('verdict');
 
 let view = null;
 let serverAsked = -Infinity;
@@ -80,6 +101,7 @@ function fail(error) {
   setClass(banner, 'lost', error.status === 0 || error.status >= 500);
   setHidden(banner, false);
   setClass(main, 'stale', error.status === 0);
+  setClass(verdict, 'stale', error.status === 0);
   if (error.status === undefined) console.error(error);
   return error.status !== 401;  // a browser would ask for the password again and again
 }
@@ -95,6 +117,7 @@ function awaitAnswer() {
 function succeed() {
   setHidden(banner, true);
   setClass(main, 'stale', false);
+  setClass(verdict, 'stale', false);
   awaitAnswer();
 }
 
@@ -120,7 +143,7 @@ function showView() {
   view = VIEWS[name](rest);
   view.wake?.(() => poller.wake());
   main.replaceChildren(view.root);
-  document.title = `weir: ${view.title}`;
+  showTitle(view.title);
   markCurrent(name);
   setHidden(banner, true);
   window.scrollTo(0, 0);

@@ -18,6 +18,8 @@ const {bucketAt, describe, describeHeld} = await load('countdown.js');
 const {difference} = await load('difference.js');
 const format = await load('format.js');
 const {endText, heldText} = await load('hold_list.js');
+const {pageTitle, verdictLine} = await load('health.js');
+const {HELP} = await load('health_help.js');
 const {keyVerdict} = await load('key_verdict.js');
 const limits = await load('limit_text.js');
 const {fileOf, policyLine, waysToSet} = await load('policy_change.js');
@@ -262,4 +264,75 @@ test('numbers have units, and no more digits than say something', () => {
   assert.equal(format.duration(7_620_000), '2 h 07 min');
   assert.equal(format.duration(273 * 3_600_000), '11 d 9 h');
   assert.equal(format.wait(333.1), '334 ms');
+});
+
+const NOW = {
+  time_ms: 1_000_000_000_000, server: 'weir-a:7379', role: 'primary', durability: 'snapshot',
+  last_save_age_ms: 400, memory_bytes: 2048, memory_permille: 31,
+  replication: {link: null, replicas: [{online: true}, {online: true}, {online: false}]},
+  verdict: {state: 'ok', reasons: []},
+};
+
+test('a server that is well says so in a line', () => {
+  const head = (more) => verdictLine({...NOW, ...more}).head;
+  assert.deepEqual(verdictLine(NOW), {
+    state: 'ok', reasons: [],
+    head: 'All well: saved 0.4 s ago, 2 replicas in sync, memory 3 %, no evictions',
+  });
+  const alone = {link: null, replicas: []};
+  assert.equal(head({memory_permille: null, replication: alone}),
+    'All well: saved 0.4 s ago, memory 2.0 KiB');
+  assert.equal(head({durability: 'none', last_save_age_ms: null, replication: alone}),
+    'All well: nothing is kept on disk, memory 3 %, no evictions');
+  const one = {link: null, replicas: [{online: true}]};
+  assert.match(head({replication: one}), /, 1 replica in sync/);
+  assert.match(head({role: 'replica'}), /, in sync with its primary,/);
+});
+
+test('reasons are named with their time and lead to their help', () => {
+  const ago = (ms) => NOW.time_ms - ms;
+  const saving = {code: 'save_failing', text: 'saving fails (full)', since_ms: ago(7_200_000)};
+  const away = {code: 'replica_away', text: 'replica b:1 is away', since_ms: ago(40_900)};
+  const line = (state, ...reasons) => verdictLine({...NOW, verdict: {state, reasons}});
+  assert.deepEqual(line('bad', saving, away), {
+    state: 'bad', head: '2 things are wrong: ', reasons: [
+      {href: '#/health/save_failing',
+        text: `saving fails (full), since ${format.clock(saving.since_ms)}`},
+      {href: '#/health/replica_away', text: 'replica b:1 is away, for 40 s'},
+    ],
+  });
+  assert.equal(line('bad', saving).head, '1 thing is wrong: ');
+  assert.equal(line('warn', away).head, '1 thing to look at: ');
+  assert.equal(line('warn', away, away).head, '2 things to look at: ');
+  const since = (ms) => line('warn', {...away, since_ms: ago(ms)}).reasons[0].text;
+  assert.match(since(-5), /for 0 s$/);  // the clocks of two readings
+  assert.match(since(59_999), /for 59 s$/);
+  assert.match(since(60_000), /for 1 min$/);
+  assert.match(since(3_599_999), /for 59 min$/);
+  assert.match(since(3_600_000), /, since .*\d\d:\d\d:\d\d$/);
+});
+
+test('the title names the host, and says when something is wrong', () => {
+  assert.equal(pageTitle(null, 'Now'), 'weir: Now');
+  assert.equal(pageTitle(NOW, 'Now'), 'weir-a: Now');
+  assert.equal(pageTitle({...NOW, server: '::1:7379'}, 'Who'), '::1: Who');
+  const state = (word) => pageTitle({...NOW, verdict: {state: word, reasons: []}}, 'Now');
+  assert.equal(state('warn'), 'weir-a: Now');
+  assert.equal(state('bad'), '(!) weir-a: Now');
+});
+
+// The codes are the server's, the headings those of the page that says more.
+test('each code of the verdict has help, and its heading is in the runbook', () => {
+  const root = path.join(process.env.WEIR_PAGE_APP, '../../..');
+  const source = fs.readFileSync(path.join(root, 'server/health/health.cc'), 'utf8');
+  const rows = source.matchAll(/^ {4}\{\{"(\w+)", k(?:Bad|Warn)\}/gm);
+  const codes = [...rows].map((found) => found[1]);
+  assert.ok(codes.length >= 16);
+  assert.deepEqual(Object.keys(HELP), codes);
+  const runbook = fs.readFileSync(path.join(root, 'docs/operations.md'), 'utf8');
+  for (const [code, {heading, means, act}] of Object.entries(HELP)) {
+    assert.ok(runbook.includes(`\n### ${heading}\n`), `${code}: ${heading}`);
+    assert.match(runbook, new RegExp(`^\\| \`${code}\` \\|`, 'm'));
+    for (const text of [means, act]) assert.match(text, /^[A-Z][^]*\.$/);
+  }
 });

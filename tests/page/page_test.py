@@ -8,7 +8,7 @@ from weir_e2e import NEVER
 PAGE_BYTES_MAX = 250_000
 
 VIEWS = ["now", "limits", "limits/10%2Fm", "who", "key", "key/user%3A42", "try", "policies",
-         "policies/free", "about"]
+         "policies/free", "health/save_failing", "about"]
 
 
 class PageTest(PageCase):

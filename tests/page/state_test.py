@@ -3,6 +3,7 @@ trial, a server that stands still, and a narrow screen.
 """
 
 import re
+import resource
 
 from page_case import WIDTHS, PageCase, main
 
@@ -69,6 +70,29 @@ class StateTest(PageCase):
         self.assertLess(waited, 6000)  # 9 s would be the browser's patience
         self.browser.until("return document.querySelector('#banner').hidden"
                            " && !document.querySelector('main.stale')")
+
+    def test_the_verdict_is_on_every_view_and_leads_to_its_help(self):
+        server = self.start_page("--data-dir", f"{self.directory}/data", "--snapshot-interval",
+                                 "20ms", "--server-name", "weir-a")
+        self.go("now")
+        self.browser.await_text("#verdict", r"^All well: saved [\d.]+ s ago, memory [\d.]+ \w+$")
+        self.browser.await_text(".place", f"^weir-a:{server.port}\\s+primary$")
+        self.assertEqual(self.browser.run("return document.title"), "weir-a: Now")
+        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+        self.connect(server).call("RL.ALLOW", "k", "10/h")
+        wrong = r"^1 thing is wrong: saving fails \(.*\), for \d+ s$"
+        self.browser.await_text("#verdict.bad", wrong)
+        self.browser.until("return document.title === '(!) weir-a: Now'")
+        self.go("limits")
+        self.browser.await_text("#verdict.bad", wrong)
+        self.browser.run("document.querySelector('#verdict a').click()")
+        self.browser.await_text("h1", "^The disk is full$")
+        self.browser.await_text("main", "Now: saving fails")
+        resource.prlimit(server.pid, resource.RLIMIT_FSIZE,
+                         (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        self.browser.await_text("main", "This is not so now")
+        self.browser.await_text("#verdict.ok", "^All well")
+        self.expect_no_trouble()
 
     # --- Advice that the server takes -------------------------------------------------------------
 

@@ -1,16 +1,26 @@
-// The server as the last /api/now told it: its version, the user, and whether changes are allowed.
+// The server as the last /api/now told it: its name, version and verdict, the user, and whether
+// changes are allowed. All views show these in the header and the footer.
 import {get} from './api.js';
 import {setServer} from './command.js';
-import {h, setHidden, setText} from './dom.js';
+import {h, setClass, setHidden, setText, updateRows} from './dom.js';
 import {duration} from './format.js';
+import {pageTitle, verdictLine} from './health.js';
 
 let now = null;
+let view = '';
 
 export async function refreshServer() {
   now = await get('/api/now');
   setServer(now);
+  showHeader();
   showFooter();
   return now;
+}
+
+// Names the view that is shown; the title of the page has the server's name before it.
+export function showTitle(title) {
+  view = title;
+  document.title = pageTitle(now, view);
 }
 
 export function canChange() {
@@ -36,11 +46,33 @@ export function rightsNote() {
   };
 }
 
+function reasonLink() {
+  const link = h('a', {}, '');
+  return {
+    root: h('li', {}, link),
+    update({href, text}) {
+      if (link.getAttribute('href') !== href) link.setAttribute('href', href);
+      setText(link, text);
+    },
+  };
+}
+
+function showHeader() {
+  const roles = {gated: 'waits for Sentinel'};
+  setText(document.getElementById('place'), now.server);
+  setText(document.getElementById('role'), roles[now.role] ?? now.role);
+  const {state, head, reasons} = verdictLine(now);
+  const line = document.getElementById('verdict');
+  for (const other of ['ok', 'warn', 'bad']) setClass(line, other, other === state);
+  setText(line.firstElementChild, head);
+  updateRows(line.lastElementChild, reasons, ({href}) => href, reasonLink);
+  setHidden(line, false);
+  showTitle(view);
+}
+
 function showFooter() {
   const uptime = duration(now.uptime_s * 1000);
-  const roles = {replica: ', a replica', gated: ', waiting for Sentinel', deposed: ', deposed'};
-  const role = roles[now.role] ?? '';
-  setText(document.getElementById('server'), `weir ${now.version}${role}, up for ${uptime}`);
+  setText(document.getElementById('server'), `weir ${now.version}, up for ${uptime}`);
   setText(document.getElementById('rights'), now.can_change
     ? `user ${now.user}, may change limits` : `user ${now.user}, read-only`);
 }
