@@ -275,6 +275,10 @@ absl::StatusOr<ReplayCommandLine> ParseReplayCommandLine(int argc, const char* c
     const std::string_view what = error.what();  // "--fit: 1 required TEXT missing"
     return absl::InvalidArgumentError(
         absl::StrCat(AbslView(what.substr(0, what.find(':'))), ": expected one value"));
+  } catch (const CLI::ConversionError& error) {
+    const std::string_view what = error.what();  // "Could not convert: --csv = x"
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected no value: ", Quote(what.substr(what.find("--")))));
   } catch (const CLI::ParseError& error) {
     return absl::InvalidArgumentError(error.what());
   }

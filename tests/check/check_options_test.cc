@@ -48,7 +48,7 @@ TEST(CheckOptionsTest, OtherWordsAreErrors) {
   for (const std::vector<const char*>& words :
        std::vector<std::vector<const char*>>{{},
                                              {"data"},
-                                             {"dta", "x"},
+                                             {"files", "x"},
                                              {"data", "x", "y"},
                                              {"data", "x", "config", "y"},
                                              {"--data", "x"},
@@ -56,6 +56,16 @@ TEST(CheckOptionsTest, OtherWordsAreErrors) {
     EXPECT_THAT(ErrorOf(words), testing::EndsWith(": see weir-check --help"));
     EXPECT_THAT(ErrorOf(words), testing::Not(HasSubstr("\n")));
   }
+}
+
+TEST(CheckOptionsTest, AMistypedWordHasAHint) {
+  EXPECT_EQ(ErrorOf({"dta", "x"}), "unknown kind of file 'dta': did you mean data?");
+  EXPECT_EQ(ErrorOf({"polices", "x"}), "unknown kind of file 'polices': did you mean policies?");
+  EXPECT_EQ(ErrorOf({"--hlep"}), "unknown option '--hlep': did you mean --help?");
+  EXPECT_EQ(ErrorOf({"--verson"}), "unknown option '--verson': did you mean --version?");
+  EXPECT_EQ(ErrorOf({"data", "x", "--hepl"}), "unknown option '--hepl': did you mean --help?");
+  EXPECT_EQ(ErrorOf({"data", "x", "y"}), "unexpected 'y' after 'x': see weir-check --help");
+  EXPECT_EQ(ErrorOf({}), "a kind of file is missing: see weir-check --help");
 }
 
 }  // namespace

@@ -124,9 +124,12 @@ class CheckTest(ServerTest):
     def test_exit_codes(self):
         self.assertRegex(self.check("--help")[0], r"\AChecks a file as weir-server reads it")
         self.assertRegex(self.check("--version")[0], r"\Aweir \d+\.\d+\.\d+\Z")
-        for words in ((), ("data",), ("dat", "x"), ("data", "x", "y")):
+        for words in ((), ("data",), ("files", "x"), ("data", "x", "y")):
             self.assertEqual(self.check(*words, status=2), [])
             self.assertRegex(self.errors, r"\Aweir-check: .*: see weir-check --help\n\Z")
+        self.assertEqual(self.check("dat", "x", status=2), [])
+        why = "weir-check: unknown kind of file 'dat': did you mean data?\n"
+        self.assertEqual(self.errors, why)
         with open("/dev/full", "w", encoding="ascii") as full:
             self.check("--help", status=1, stdout=full)
         self.assertRegex(self.errors, r"\Aweir-check: cannot write to the standard output: .*\n\Z")

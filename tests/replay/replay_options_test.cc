@@ -122,6 +122,8 @@ TEST(ReplayOptionsTest, BadLines) {
   EXPECT_EQ(with({"--nope"}), "unknown option '--nope': --help lists the options");
   EXPECT_EQ(with({"--colums", "x"}), "unknown option '--colums': did you mean --columns?");
   EXPECT_EQ(with({"--ipv=6"}), "unknown option '--ipv=6': did you mean --ipv6?");
+  EXPECT_EQ(with({"--csv=a b"}), "expected no value: '--csv = a b'");
+  EXPECT_EQ(with({"--jsn"}), "unknown option '--jsn': did you mean --json?");
   EXPECT_EQ(with({"--csv", "--monitor"}), "--csv and --monitor exclude each other");
   EXPECT_EQ(with({"--columns", "time,key"}), "--columns is for --csv");
   for (const char* columns :
