@@ -429,6 +429,12 @@ absl::StatusOr<LimitWord> ParseLimitWord(std::string_view text) {
                       absl::StrCat("invalid limit ", Quote(text), ": ", word.status().message()));
 }
 
+absl::Status WithPeriod(const absl::Status& error, std::string_view text, std::string_view next) {
+  if (!ParseDigits(text) || !ParseDigits(next)) return error;
+  const std::string period = absl::StrCat("/", AbslView(next));
+  return {error.code(), absl::StrCat(error.message(), DidYouMean(text, period, "s"))};
+}
+
 std::string NameOf(const LimitWord& word) {
   if (!word.label.empty()) return word.label;
   WEIR_CHECK(word.limit.has_value() == (word.kind != LimitWord::Kind::kPolicy));

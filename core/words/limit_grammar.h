@@ -60,6 +60,11 @@ struct LimitWord {
 //     invalid limit '10/S': unknown unit 'S' (us, ms, s, m, h, d, w, or day, week, month, year)
 [[nodiscard]] absl::StatusOr<LimitWord> ParseLimitWord(std::string_view text);
 
+// Returns the error of a word, with a hint if it is a count and the next word its period: "10 60".
+// `next` is empty if there is none.
+[[nodiscard]] absl::Status WithPeriod(const absl::Status& error, std::string_view text,
+                                      std::string_view next);
+
 // The name of a word's limit in replies and statistics: its label, else its canonical text without
 // the request's options.
 [[nodiscard]] std::string NameOf(const LimitWord& word);

@@ -28,22 +28,21 @@ constexpr std::size_t kComparedMax = 10'000;
 constexpr std::size_t kComparedOfRequest = 16;
 thread_local std::size_t comparable = kComparedMax;
 
-// The error for an unknown policy. It names the nearest known one, if this thread may still compare
-// the names of all policies.
-absl::Status UnknownBeside(std::string_view name, const Policies& policies) {
+}  // namespace
+
+absl::Status UnknownPolicyAmong(std::string_view name, const Policies& policies,
+                                std::string_view mark) {
   const std::size_t count = policies.size().policies;
   if (count > comparable) return UnknownPolicy(name);
   comparable -= count;
   const std::vector<std::shared_ptr<const Policy>> all = policies.All();
   const std::string_view nearest =
       Nearest(name, all, [](const auto& policy) -> std::string_view { return policy->name; });
-  const std::string hint = nearest.empty() ? "" : DidYouMean("@", nearest, "");
+  const std::string hint = nearest.empty() ? "" : DidYouMean(mark, nearest, "");
   if (hint.empty()) return UnknownPolicy(name);
   return absl::NotFoundError(
       absl::StrCat("unknown policy ", Quote(name), hint, " RL.POLICY SET makes one"));
 }
-
-}  // namespace
 
 std::size_t LimitMemo::Hash::operator()(std::string_view text) const noexcept {
   return absl::HashOf(AbslView(text));
@@ -110,7 +109,8 @@ absl::Status LimitMemo::Fill(Entry& entry) {
   entry.limits.clear();
   const std::shared_ptr<const Policy> policy = policies_ ? policies_->Find(word.policy) : nullptr;
   if (!policy)
-    return policies_ ? UnknownBeside(word.policy, *policies_) : UnknownPolicy(word.policy);
+    return policies_ ? UnknownPolicyAmong(word.policy, *policies_, "@")
+                     : UnknownPolicy(word.policy);
   if (policy->retired) {
     return absl::NotFoundError(absl::StrCat("policy ", Quote(word.policy),
                                             " is retired: the policy file does not have it"));

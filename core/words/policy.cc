@@ -17,9 +17,12 @@ absl::StatusOr<PolicyLimits> ParsePolicyLimits(std::span<const std::string_view>
         absl::StrCat("a policy has 1 to ", kPolicyLimitsMax, " limits"));
   }
   PolicyLimits limits;
-  for (const std::string_view text : words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string_view text = words[i];
     absl::StatusOr<LimitWord> word = ParseLimitWord(text);
-    if (!word.ok()) return word.status();
+    if (!word.ok()) {
+      return WithPeriod(word.status(), text, i + 1 < words.size() ? words[i + 1] : "");
+    }
     if (word->kind == LimitWord::Kind::kPolicy) {
       return absl::InvalidArgumentError(
           absl::StrCat("invalid limit ", Quote(text), ": a policy cannot hold another"));

@@ -12,7 +12,6 @@
 #include "core/base/check.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
-#include "core/spelling/limit_hints.h"
 #include "core/table/hold.h"
 #include "core/words/limit_grammar.h"
 #include "core/words/word_reader.h"
@@ -48,13 +47,6 @@ std::string Joined(std::span<const std::string_view> words) {
   for (const std::string_view word : words)
     absl::StrAppend(&text, word.size(), ":", AbslView(word));
   return text;
-}
-
-// The error of a word, with a hint if it is a count and the next word its period: "10 60".
-absl::Status WithPeriod(const absl::Status& error, std::string_view text, std::string_view next) {
-  if (!ParseDigits(text) || !ParseDigits(next)) return error;
-  const std::string period = absl::StrCat("/", AbslView(next));
-  return {error.code(), absl::StrCat(error.message(), DidYouMean(text, period, "s"))};
 }
 
 class RequestReader {

@@ -99,7 +99,9 @@ class SettlementReader {
     const std::string_view text = words_.Read();
     if (text.starts_with('@')) return ReadPolicy(key, text);
     const absl::StatusOr<LimitMemo::Entry*> entry = memo_.Read(text);
-    if (!entry.ok()) return entry.status();
+    if (!entry.ok()) {
+      return WithPeriod(entry.status(), text, words_.HasLimit() ? words_.Read() : "");
+    }
     WEIR_CHECK((*entry)->limits.size() == 1);
     const CachedLimit& known = (*entry)->limits.front();
     if (known.limit.is_held() && known.cost) return HeldTakesNoCost();
@@ -113,7 +115,7 @@ class SettlementReader {
     if (!word.ok()) return word.status();
     WEIR_RETURN_IF_ERROR(CheckLabel(word->label, text));
     const std::shared_ptr<const Policy> policy = policies_.Find(word->policy);
-    if (!policy) return UnknownPolicy(word->policy);
+    if (!policy) return UnknownPolicyAmong(word->policy, policies_, "@");
     Add({.key = key, .policy = policy->id, .cost = word->cost}, NameOf(*word));
     return absl::OkStatus();
   }

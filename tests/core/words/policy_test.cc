@@ -47,6 +47,11 @@ TEST(PolicyTest, ABadLimitSaysWhatWouldBeRight) {
       "invalid limit '10/x': unknown unit 'x' (us, ms, s, m, h, d, w, or day, week, month, year)");
   EXPECT_EQ(ErrorOf({"10/s", "1G/us,burst=1G", "COST"}),
             "invalid limit 'COST': expected count/period, as in 10/s");
+  EXPECT_EQ(ErrorOf({"10", "60"}),
+            "invalid limit '10': expected count/period, as in 10/s: did you mean 10/60s?");
+  EXPECT_EQ(ErrorOf({"60", "10"}),
+            "invalid limit '60': expected count/period, as in 10/s: did you mean 60/10s?");
+  EXPECT_EQ(ErrorOf({"10/s", "60"}), "invalid limit '60': expected count/period, as in 10/s");
   EXPECT_EQ(ErrorOf({"@other"}), "invalid limit '@other': a policy cannot hold another");
   EXPECT_EQ(ErrorOf({"10/s", "@other,cost=5"}),
             "invalid limit '@other,cost=5': a policy cannot hold another");

@@ -157,6 +157,7 @@ TEST_F(SettlementGrammarTest, MistakesAreNamed) {
       ": after the limits of a key come COST once, then AND key [limit ...] ..., then HOLD, "
       "WITHLIMITS and AT once each";
   const std::string id_rule = ": an id has 1 to 64 bytes";
+  ASSERT_TRUE(policies_.Set("golden", LimitsOf({"1/s"})).ok());
   for (const auto& [line, error] : std::vector<std::pair<std::string, std::string>>{
            {"k", "RL.COMMIT needs HOLD id"},
            {"k 10/s WITHLIMITS", "RL.COMMIT needs HOLD id"},
@@ -175,7 +176,12 @@ TEST_F(SettlementGrammarTest, MistakesAreNamed) {
            {"k 10/x HOLD id",
             "invalid limit '10/x': unknown unit 'x' (us, ms, s, m, h, d, w, or day, week, month, "
             "year)"},
+           {"k 10 60 HOLD id",
+            "invalid limit '10': expected count/period, as in 10/s: did you mean 10/60s?"},
+           {"k 10 HOLD 60", "invalid limit '10': expected count/period, as in 10/s"},
            {"k @nosuch HOLD id", "unknown policy 'nosuch': RL.POLICY SET makes one"},
+           {"k @goldn HOLD id",
+            "unknown policy 'goldn': did you mean @golden? RL.POLICY SET makes one"},
            {"k @p,burst=4 HOLD id",
             "invalid limit '@p,burst=4': unknown option 'burst=4' (cost=, keep=, shadow, name=)"},
        }) {
