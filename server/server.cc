@@ -263,7 +263,6 @@ absl::Status Server::Impl::Start() {
         std::chrono::floor<std::chrono::seconds>(behind).count());
   }
   reporter_.Start();
-  health_.Look();
   looks_.Start();
   if (!has_state()) {
     spdlog::info(
@@ -275,6 +274,7 @@ absl::Status Server::Impl::Start() {
       asio::post(control_, [this, loaded] { OnLoaded(loaded); });
     });
   }
+  health_.Look();
   listener_->Start();
   return absl::OkStatus();
 }
@@ -333,7 +333,6 @@ absl::Status Server::Impl::BeginService() {
   sweeper_thread_.emplace(sweeper_waits_, services_.sweeper, services_.policies, clock_,
                           std::move(on_tick),
                           services_.options.allow_explicit_time ? Sweeps::kNo : Sweeps::kYes);
-  health_.Look();  // The state is loaded.
   reporter_.Ready();
   return absl::OkStatus();
 }
@@ -356,6 +355,7 @@ void Server::Impl::OnLoaded(const absl::Status& loaded) {
                              thread->OnSaved(ticket, saved);
                          });
   replication_->SaveWhatIsAsked();
+  health_.Look();  // Nothing is loading any more.
 }
 
 // Applies the settings that are not read at each use of them.

@@ -40,7 +40,9 @@ std::string DiskRefuses(const HealthFacts& facts) {
 }
 
 std::string LinkDown(const HealthFacts& facts) {
-  if (facts.role != ServerRole::kReplica || facts.link_up) return "";
+  // A primary that gives its role away has no primary for a moment.
+  const bool follows = facts.role == ServerRole::kReplica && !facts.primary.empty();
+  if (!follows || facts.link_up) return "";
   return absl::StrCat("the primary ", facts.primary, " is not heard");
 }
 
@@ -77,13 +79,13 @@ std::string Evicting(const HealthFacts& facts) {
 std::string MemoryHigh(const HealthFacts& facts) {
   if (facts.memory_permille.value_or(0) < kMemoryHighPermille) return "";
   if (facts.minute.evicted > 0 || IsEvicting(facts)) return "";
-  return absl::StrCat("memory: ", *facts.memory_permille / 10, " % of max-memory");
+  return absl::StrCat("memory: ", *facts.memory_permille / 10,
+                      " % of the room for buckets or holds");
 }
 
 std::string RejectingClients(const HealthFacts& facts) {
   if (facts.minute.rejected == 0) return "";
-  return absl::StrCat("too many clients: ", facts.minute.rejected,
-                      " were turned away within a minute");
+  return absl::StrCat("clients turned away within a minute: ", facts.minute.rejected);
 }
 
 std::string ReplicaAway(const HealthFacts& facts) {

@@ -9,9 +9,9 @@
 //     ...
 //
 // `addr2line -e weir-server -f -C 0x1b2c3` prints the function of a call, and its source line if
-// the build has debug symbols, as packages do. The process then ends by the signal itself, so that
-// the core and the message of systemd are those of the fault. If an exception is not caught, an
-// earlier line names it and its thread.
+// the build has debug symbols. The process then ends by the signal itself, so that the core and the
+// message of systemd are those of the fault. If an exception is not caught, an earlier line names
+// it and its thread.
 //
 // The report is written by calls that are safe in a signal handler, on a stack of its own: an
 // overflow of the thread's stack is reported, too. Builds with a sanitizer leave the signals to it.

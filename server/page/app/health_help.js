@@ -57,7 +57,8 @@ export const HELP = {
   },
   memory_high: {
     heading: 'Memory is full',
-    means: 'Four fifths of max-memory are in use, by buckets or by holds.',
+    means: 'Four fifths of the room for buckets are in use, or of that for holds, which may take ' +
+      'a quarter of max-memory.',
     act: 'Give it more before it is full: CONFIG SET max-memory.',
   },
   evicting: {
@@ -68,8 +69,10 @@ export const HELP = {
   },
   rejecting_clients: {
     heading: 'Too many clients',
-    means: 'Clients were turned away, as max-clients are connected or no file descriptor is left.',
-    act: 'Find the program that forgets its connections, set timeout, or raise max-clients.',
+    means: 'Clients were turned away: max-clients are connected, no file descriptor is left, or ' +
+      'protected mode refuses other hosts. The log says which.',
+    act: 'Find the program that forgets its connections, set timeout, or raise max-clients. ' +
+      'Where protected mode refuses them, set a password.',
   },
   replica_away: {
     heading: 'A replica is away',
@@ -86,9 +89,10 @@ export const HELP = {
   clock_off: {
     heading: 'The clock was wrong',
     means: 'The server\'s time differs from the wall clock by more than a second: the wall clock ' +
-      'was set while the server ran, or was wrong when it started. Limits of the calendar renew ' +
-      'by the server\'s time.',
-    act: 'Correct the clock, and restart the server; if it is ahead, once with reset-clock.',
+      'was set while the server ran, or was wrong when it started, or the server was promoted ' +
+      'and continues the time of its former primary. Limits of the calendar renew by the ' +
+      'server\'s time.',
+    act: 'Correct the clock, and restart the server; if it still differs, once with reset-clock.',
   },
   slow: {
     heading: 'Answers are slow',
@@ -97,7 +101,7 @@ export const HELP = {
   },
   no_login: {
     heading: 'No login is needed',
-    means: 'Every host that reaches this server may run all commands.',
+    means: 'Every host that reaches this server may run what the user default may.',
     act: 'Set a password (requirepass-file) or users (users-file), or bind it to loopback.',
   },
 };

@@ -88,9 +88,10 @@ class HealthTest(ReplicationTest):
         primary = self.start("--min-replicas-to-write", "1")
         client = self.connect(primary)
         self.await_health(client, "bad", "too_few_replicas")
-        replica = self.start_replica(primary, mortal=True)
+        port = str(free_port())
+        replica = self.start_replica(primary, "--port", port, mortal=True)
+        self.assertEqual(replica.port, int(port))
         self.await_health(client, "ok")  # from then on it is missed
-        port = str(replica.port)
         replica.kill()
         self.await_health(client, "bad", "too_few_replicas", "replica_away")
         self.assertEqual(client.call("CONFIG", "SET", "min-replicas-to-write", 0), "OK")
@@ -133,7 +134,8 @@ class HealthTest(ReplicationTest):
                     words += ["AND"] * bool(words) + [f"k{key}", "9/d"]
                 keys += BATCH
                 self.assertEqual(client.call("RL.ALLOW", *words)[0], 1)
-        self.await_health(client, "bad", "memory_full")
+        # On a busy host calls are slow, too.
+        self.await_equal(lambda: self.health(client)[1].split(",")[0], "memory_full")
 
     def test_clients_that_are_turned_away(self):
         server = self.start("--max-clients", "1")
@@ -145,9 +147,12 @@ class HealthTest(ReplicationTest):
 
     def test_errors(self):
         client = self.connect(self.start())
-        for _ in range(10):
+
+        def health_after_an_error():
             self.assertRegex(client.call("NONSENSE"), "^ERR ")
-        self.await_health(client, "warn", "errors")
+            return self.health(client)
+
+        self.await_equal(health_after_an_error, ("warn", "errors"))
 
     def test_a_port_without_a_login(self):
         port = str(free_port())

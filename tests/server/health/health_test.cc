@@ -85,7 +85,7 @@ const std::vector<Cause> kCauses = {
      },
      "memory is full: 7 buckets in use were dropped within a minute"},
     {"memory_high", kWarn, [](auto& facts) { facts.memory_permille = 800; },
-     "memory: 80 % of max-memory"},
+     "memory: 80 % of the room for buckets or holds"},
     {"evicting", kWarn,
      [](auto& facts) {
        facts.minute.evicted_full = 3;
@@ -93,7 +93,7 @@ const std::vector<Cause> kCauses = {
      },
      "memory is nearly full: 3 full buckets were dropped early within a minute"},
     {"rejecting_clients", kWarn, [](auto& facts) { facts.minute.rejected = 2; },
-     "too many clients: 2 were turned away within a minute"},
+     "clients turned away within a minute: 2"},
     {"replica_away", kWarn, [](auto& facts) { facts.away = {"10.0.0.3:7379"}; },
      "replica 10.0.0.3:7379 is away"},
     {"replica_away", kWarn,

@@ -150,7 +150,7 @@ TEST_F(HealthWatchTest, SlowCallsOfTheLastMinuteAreCounted) {
 TEST_F(HealthWatchTest, RejectedClientsOfTheLastMinuteAreCounted) {
   server_.services.main_counters["rejected_connections"].Add(3);
   EXPECT_EQ(Codes(), "rejecting_clients");
-  EXPECT_THAT(watch_.health()->reasons[0].text, HasSubstr("3 were turned away"));
+  EXPECT_THAT(watch_.health()->reasons[0].text, HasSubstr("turned away within a minute: 3"));
   EXPECT_EQ(CodesLater(), "");
 }
 
@@ -240,7 +240,7 @@ TEST_F(HealthOfMemoryTest, HoldsMakeItHigh) {
     ASSERT_FALSE(reply.starts_with('-')) << reply;
   }
   EXPECT_EQ(Codes(), "memory_high");
-  EXPECT_EQ(watch_.health()->reasons[0].text, "memory: 80 % of max-memory");
+  EXPECT_EQ(watch_.health()->reasons[0].text, "memory: 80 % of the room for buckets or holds");
 }
 
 TEST_F(HealthWatchTest, WithoutABoundMemoryIsNeverHigh) {
