@@ -56,7 +56,7 @@ bool IsTime(std::string_view text) {
 bool IsHeader(std::string_view line) {
   constexpr auto kTimes = std::to_array<std::string_view>(
       {"time", "timestamp", "@timestamp", "ts", "date", "datetime"});
-  constexpr std::string_view kMarks = "_-. @";
+  static constexpr std::string_view kMarks = "_-. @";
   const std::vector<std::string> fields = absl::StrSplit(AbslView(line), ',');
   bool has_time = false;
   for (const std::string& field : fields) {

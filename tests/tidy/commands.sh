@@ -37,7 +37,7 @@ header_checks() {
     tr --delete '"' <<<"$names"
     grep --recursive --files-with-matches --include='*.h' --exclude-dir=build --fixed-strings \
       --file=- . <<<"$names" | sed 's|^\./||'
-  } | sed 's|.*|header_check/&.cc|' |
+  } | sed "s|.*|$PWD/build/lint/header_check/&.cc|" |
     grep --only-matching --fixed-strings --file=- build/lint/build.ninja | sort --unique |
     sed 's|$|^|'  # so Ninja names what is made of a source
 }
