@@ -183,6 +183,7 @@ std::string CodesOf(const Health& health) {
 
 std::vector<HealthCode> HealthCodes() {
   std::vector<HealthCode> codes;
+  codes.reserve(kRows.size());
   for (const Row& row : kRows) codes.push_back(row.code);
   return codes;
 }
