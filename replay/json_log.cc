@@ -58,7 +58,7 @@ class FieldFinder final : private JsonParts {
 
   // Fails as ReadJson does, and for a text that is no object.
   absl::Status Find(std::string_view line) {
-    const absl::Status read = Read(line);
+    absl::Status read = Read(line);
     const auto is_ascii = [](char byte) {
       return absl::ascii_isascii(static_cast<unsigned char>(byte));
     };

@@ -120,7 +120,7 @@ void LiveManyTimes(Mode mode) {
     lives.End();
     restored += lives.restored();
   });
-  const std::int64_t few = Scaled(kHistories);
+  const std::int64_t few = ScaledRuns(kHistories);
   EXPECT_GT(tally.opened, 5 * few);
   EXPECT_GT(tally.settled, few);
   EXPECT_GT(tally.expired, few);

@@ -20,7 +20,7 @@ TEST(HoldModelTest, L20L21L22RandomHistories) {
     for (int turn = 0; turn < 60; ++turn) history.Turn();
     history.CheckAll();
   });
-  const std::int64_t few = Scaled(kHistories);
+  const std::int64_t few = ScaledRuns(kHistories);
   EXPECT_GT(tally.opened, 5 * few);
   EXPECT_GT(tally.denied, few);
   EXPECT_GT(tally.renewed, few / 4);

@@ -216,8 +216,8 @@ TEST(BanLawTest, L24EndsAtTheInstantThatWasTold) {
     RC_ASSERT(first.remaining >= (is_bucket ? 1 : s.limit.shape().count));
     RC_ASSERT(first.remaining <= more);
   });
-  EXPECT_GT(bans, Scaled(1'000));
-  EXPECT_GT(none, Scaled(100));
+  EXPECT_GT(bans, ScaledRuns(1'000));
+  EXPECT_GT(none, ScaledRuns(100));
 }
 
 TEST(BanModelTest, RandomHistories) {
@@ -247,7 +247,7 @@ TEST(BanModelTest, RandomHistories) {
       bucket = step.bucket;
     }
   });
-  EXPECT_GT(bans, Scaled(10'000));
+  EXPECT_GT(bans, ScaledRuns(10'000));
 }
 
 }  // namespace

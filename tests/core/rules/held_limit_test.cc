@@ -161,8 +161,8 @@ TEST(HeldLimitLawTest, L22OpenHoldsNeverExceedTheCount) {
       open.push_back({tokens, expiry});
     }
   });
-  EXPECT_GT(admitted, 5 * Scaled(2'000));
-  EXPECT_GT(denied, 5 * Scaled(2'000));
+  EXPECT_GT(admitted, 5 * ScaledRuns(2'000));
+  EXPECT_GT(denied, 5 * ScaledRuns(2'000));
 }
 
 }  // namespace

@@ -85,7 +85,7 @@ void PlayHistory(SettlementTally& tally) {
 TEST(SettlementLawTest, L20NeverMoreTokensThanTheTrueCostsLeave) {
   SettlementTally tally;
   CheckLaw(1'000, [&tally] { PlayHistory(tally); });
-  EXPECT_GT(tally.settled, 5 * Scaled(1'000));
+  EXPECT_GT(tally.settled, 5 * ScaledRuns(1'000));
   EXPECT_GT(tally.exact, tally.settled * 3 / 4);
   EXPECT_LT(tally.exact, tally.settled);
   EXPECT_GT(tally.above, tally.settled / 50);

@@ -76,7 +76,7 @@ TYPED_TEST(WindowModelTest, RandomHistories) {
   const std::int64_t cases = std::is_same_v<TypeParam, CalendarWindows> ? 1'000 : 20'000;
   CheckLaw(cases, [&tally] { TestFixture::Compare(tally); });
   const std::int64_t share = tally.steps / 100;
-  EXPECT_GT(tally.steps, 40 * Scaled(cases));
+  EXPECT_GT(tally.steps, 40 * ScaledRuns(cases));
   EXPECT_GT(tally.admitted, 20 * share);
   EXPECT_GT(tally.denied, 10 * share);
   EXPECT_GT(tally.denied_for_ever, share);
