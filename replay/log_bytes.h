@@ -1,7 +1,7 @@
 // The bytes of a log: those of a file or of the standard input, unpacked if they are gzip's.
 //
-// What compressed them is told by their first bytes. Memory: 64 KiB, and that of gunzip.h. Not
-// thread-safe.
+// The first bytes tell whether they are compressed, and how. Memory: 64 KiB, and that of gunzip.h.
+// Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ class LogBytes {
   [[nodiscard]] absl::StatusOr<std::size_t> Read(std::span<char> room);
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
-  // Of the file as it is stored.
+  // These count the bytes of the file before they are unpacked.
   [[nodiscard]] std::uint64_t bytes_read() const noexcept { return bytes_read_; }
   [[nodiscard]] std::uint64_t file_bytes() const noexcept { return file_bytes_; }  // 0: unknown
 

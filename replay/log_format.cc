@@ -174,35 +174,26 @@ constexpr UnreadRow kUnread[] = {
     {{"logfmt", "the same log as JSON, with --json-fields"}, IsLogfmt},
 };
 
+struct FormatNames {
+  std::string_view word;
+  std::string_view name;
+};
+
+// In the order of LogFormat.
+constexpr auto kFormats = std::to_array<FormatNames>({{"access", "an access log"},
+                                                      {"csv", "a CSV file"},
+                                                      {"json", "JSON lines"},
+                                                      {"monitor", "a capture of MONITOR"}});
+
+const FormatNames& NamesOf(LogFormat format) {
+  return kFormats.at(static_cast<std::size_t>(format));
+}
+
 }  // namespace
 
-std::string_view WordOf(LogFormat format) {
-  switch (format) {
-    case LogFormat::kCsv:
-      return "csv";
-    case LogFormat::kJson:
-      return "json";
-    case LogFormat::kMonitor:
-      return "monitor";
-    case LogFormat::kAccess:
-      break;
-  }
-  return "access";
-}
+std::string_view WordOf(LogFormat format) { return NamesOf(format).word; }
 
-std::string_view NameOf(LogFormat format) {
-  switch (format) {
-    case LogFormat::kCsv:
-      return "a CSV file";
-    case LogFormat::kJson:
-      return "JSON lines";
-    case LogFormat::kMonitor:
-      return "a capture of MONITOR";
-    case LogFormat::kAccess:
-      break;
-  }
-  return "an access log";
-}
+std::string_view NameOf(LogFormat format) { return NamesOf(format).name; }
 
 std::optional<LogFormat> TellFormat(std::string_view line) {
   if (line.starts_with('{')) return LogFormat::kJson;

@@ -41,7 +41,8 @@ std::unique_ptr<LogReader> MakeReader(LogFormat format, const ReplayOptions& opt
   return MakeAccessLogReader(ipv6_bits);
 }
 
-// What a log that has no request may be, by its first line; empty if nothing is known.
+// The end of the error for a log without a request: names the format that its first line looks
+// like. Empty if none is known.
 std::string HintFor(std::string_view line, const std::optional<LogFormat>& said) {
   if (const std::optional<UnreadFormat> unread = TellUnread(line)) {
     return absl::StrCat("; this looks like ", AbslView(unread->name), ": use ",

@@ -74,7 +74,7 @@ constexpr HintedError kHintedErrors[] = {
     {"10g/5s", "unknown multiplier 'g' (k, M, G): did you mean 10G/5s?"},
     {"10Ki/s", "unknown multiplier 'Ki' (k, M, G): did you mean 10k/s?"},
     {"10/s,burst=10m", "unknown multiplier 'm' (k, M, G): did you mean burst=10M?"},
-    // What a hint repeats of a client is quoted where it could read as part of the sentence.
+    // A hint quotes a client's words that could read as a part of its sentence.
     {"10m/s\x1b[31m", "unknown multiplier 'm' (k, M, G): did you mean '10M/s\x1b[31m'?"},
     {"10m/s? Ask", "unknown multiplier 'm' (k, M, G): did you mean '10M/s? Ask'?"},
     {"10/s;name=a b", "year): did you mean '10/s,name=a b'?"},

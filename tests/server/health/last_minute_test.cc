@@ -60,7 +60,7 @@ TEST(LastMinuteTest, AnEventIsForgottenAfterSeventySeconds) {
   EXPECT_EQ(minute.Add(kBegin + seconds{71}, {.rejected = 1}).rejected, 0U);
 }
 
-// The thread may have stood still: the minute is then longer, and over at the next call.
+// After a pause of the thread the minute is longer. It ends at the first call after its length.
 TEST(LastMinuteTest, ATimeWithoutCallsCountsOnce) {
   LastMinute minute;
   static_cast<void>(minute.Add(kBegin, {}));
