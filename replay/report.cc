@@ -119,8 +119,9 @@ std::string Printable(std::string_view text) {
 }
 
 std::vector<std::string> Caveats(const LogReport& log) {
-  std::vector<std::string> caveats = {
-      "Clients react to denials by waiting, repeating or giving up; a log does not."};
+  std::vector<std::string> caveats;
+  caveats.emplace_back(
+      "Clients react to denials by waiting, repeating or giving up; a log does not.");
   if (log.format == LogFormat::kMonitor) {
     caveats.emplace_back(
         "MONITOR cuts words after 512 bytes and costs the server a line for each request: capture "

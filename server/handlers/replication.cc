@@ -9,9 +9,8 @@
 #include <string_view>
 #include <utility>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include <sodium/utils.h>
 #include <spdlog/spdlog.h>
 
 #include "core/base/ignore_case.h"
@@ -64,11 +63,11 @@ bool IsOfSentinel(const Call& call) {
 // The value of hexadecimal digits in any case.
 template <std::size_t kBytes>
 std::optional<std::array<unsigned char, kBytes>> ReadHex(std::string_view text) {
-  const auto is_digit = [](unsigned char c) { return absl::ascii_isxdigit(c); };
-  if (text.size() != 2 * kBytes || !std::ranges::all_of(text, is_digit)) return std::nullopt;
-  const std::string read = absl::HexStringToBytes(AbslView(text));
   std::array<unsigned char, kBytes> bytes{};
-  std::ranges::copy(read, bytes.begin());
+  std::size_t size = 0;
+  const int failed =
+      sodium_hex2bin(bytes.data(), bytes.size(), text.data(), text.size(), nullptr, &size, nullptr);
+  if (failed != 0 || size != bytes.size()) return std::nullopt;
   return bytes;
 }
 

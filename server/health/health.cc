@@ -131,26 +131,23 @@ struct Row {
   std::string (*text)(const HealthFacts& facts);
 };
 
-constexpr HealthState kBad = HealthState::kBad;
-constexpr HealthState kWarn = HealthState::kWarn;
-
 constexpr auto kRows = std::to_array<Row>({
-    {{"loading", kBad}, Loading},
-    {{"save_failing", kBad}, SaveFailing},
-    {{"disk_refuses", kBad}, DiskRefuses},
-    {{"link_down", kBad}, LinkDown},
-    {{"deposed", kBad}, Deposed},
-    {{"gated", kBad}, Gated},
-    {{"too_few_replicas", kBad}, TooFewReplicas},
-    {{"memory_full", kBad}, MemoryFull},
-    {{"memory_high", kWarn}, MemoryHigh},
-    {{"evicting", kWarn}, Evicting},
-    {{"rejecting_clients", kWarn}, RejectingClients},
-    {{"replica_away", kWarn}, ReplicaAway},
-    {{"errors", kWarn}, Errors},
-    {{"clock_off", kWarn}, ClockOff},
-    {{"slow", kWarn}, Slow},
-    {{"no_login", kWarn}, NoLogin},
+    {{"loading", HealthState::kBad}, Loading},
+    {{"save_failing", HealthState::kBad}, SaveFailing},
+    {{"disk_refuses", HealthState::kBad}, DiskRefuses},
+    {{"link_down", HealthState::kBad}, LinkDown},
+    {{"deposed", HealthState::kBad}, Deposed},
+    {{"gated", HealthState::kBad}, Gated},
+    {{"too_few_replicas", HealthState::kBad}, TooFewReplicas},
+    {{"memory_full", HealthState::kBad}, MemoryFull},
+    {{"memory_high", HealthState::kWarn}, MemoryHigh},
+    {{"evicting", HealthState::kWarn}, Evicting},
+    {{"rejecting_clients", HealthState::kWarn}, RejectingClients},
+    {{"replica_away", HealthState::kWarn}, ReplicaAway},
+    {{"errors", HealthState::kWarn}, Errors},
+    {{"clock_off", HealthState::kWarn}, ClockOff},
+    {{"slow", HealthState::kWarn}, Slow},
+    {{"no_login", HealthState::kWarn}, NoLogin},
 });
 
 }  // namespace
