@@ -9,6 +9,7 @@ namespace weir {
 struct PageBytes {
   std::string_view path;  // of the URL
   std::string_view bytes;
+  std::string_view gzip;  // the same, compressed
 };
 
 extern const std::span<const PageBytes> kPageFiles;

@@ -3,8 +3,15 @@
 #include <array>
 #include <cstddef>
 #include <string_view>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 
 #include "core/base/check.h"
+#include "core/base/status.h"
 #include "server/http/http_exchange.h"
 #include "server/http/http_route.h"
 #include "server/page/page_bytes.h"
@@ -33,13 +40,32 @@ std::string_view TypeOf(std::string_view path) {
   return type->name;
 }
 
+// Whether a client reads gzip, by the value of its field Accept-Encoding: "gzip, deflate;q=0.5".
+bool ReadsGzip(std::string_view accepted) {
+  for (const absl::string_view coding : absl::StrSplit(AbslView(accepted), ',')) {
+    const std::vector<absl::string_view> words = absl::StrSplit(coding, ';');
+    if (!absl::EqualsIgnoreCase(absl::StripAsciiWhitespace(words[0]), "gzip")) continue;
+    if (words.size() == 1) return true;
+    absl::string_view quality = absl::StripAsciiWhitespace(words[1]);
+    const bool is_quality = absl::ConsumePrefix(&quality, "q=");
+    return !is_quality || quality.find_first_not_of("0.") != absl::string_view::npos;
+  }
+  return false;
+}
+
 }  // namespace
 
 void PageFile(HttpExchange& exchange) {
   const auto file = std::ranges::find(kPageFiles, exchange.head().path, &PageBytes::path);
   if (file == kPageFiles.end()) return exchange.Fail(404, kNoSuchPath);
-  exchange.session().Charge(file->bytes.size() / kFileBytesPerUnit);
-  exchange.Answer(200, TypeOf(file->path), file->bytes);
+  const bool packed = ReadsGzip(exchange.head().Field("Accept-Encoding").value_or(""));
+  const std::string_view body = packed ? file->gzip : file->bytes;
+  exchange.session().Charge(body.size() / kFileBytesPerUnit);
+  HttpWriter& writer = exchange.Begin(200);
+  writer.Field("Content-Type", TypeOf(file->path));
+  writer.Field("Vary", "Accept-Encoding");
+  if (packed) writer.Field("Content-Encoding", "gzip");
+  exchange.End(body);
 }
 
 }  // namespace weir

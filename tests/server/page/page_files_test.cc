@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include "core/base/status.h"
 #include "tests/support/http_conversation.h"
@@ -68,6 +69,60 @@ TEST(PageFilesTest, EachFileIsServedAsItIs) {
     EXPECT_EQ(StatusOf(response), 200) << served.path;
     EXPECT_EQ(FieldOf(response, "Content-Type"), served.type);
     EXPECT_EQ(BodyOf(response), ReadFile(served.file)) << served.path;
+  }
+}
+
+// Returns what gzip has packed.
+std::string Unpack(std::string_view packed) {
+  z_stream stream{};
+  EXPECT_EQ(inflateInit2(&stream, 16 + MAX_WBITS), Z_OK);  // 16: with the head of gzip
+  std::string bytes(1 << 20, '\0');
+  std::string input(packed);
+  stream.next_in = reinterpret_cast<Bytef*>(input.data());
+  stream.avail_in = static_cast<uInt>(input.size());
+  stream.next_out = reinterpret_cast<Bytef*>(bytes.data());
+  stream.avail_out = static_cast<uInt>(bytes.size());
+  EXPECT_EQ(inflate(&stream, Z_FINISH), Z_STREAM_END);
+  bytes.resize(stream.total_out);
+  EXPECT_EQ(inflateEnd(&stream), Z_OK);
+  return bytes;
+}
+
+std::string GetPacked(HttpConversation& client, std::string_view path, std::string_view accepted) {
+  return client.Send(absl::StrCat(
+      "GET ", AbslView(path),
+      " HTTP/1.1\r\nHost: localhost:7382\r\nAccept-Encoding: ", AbslView(accepted), "\r\n\r\n"));
+}
+
+TEST(PageFilesTest, AClientThatReadsGzipGetsIt) {
+  HttpConversation client(std::make_unique<HttpTestServer>(), Face::kAdmin);
+  for (const Served& served : Files()) {
+    const std::string response = GetPacked(client, served.path, "gzip, deflate, br");
+    EXPECT_EQ(StatusOf(response), 200) << served.path;
+    EXPECT_EQ(FieldOf(response, "Content-Encoding"), "gzip");
+    EXPECT_EQ(FieldOf(response, "Content-Type"), served.type);
+    EXPECT_EQ(FieldOf(response, "Vary"), "Accept-Encoding");
+    EXPECT_EQ(Unpack(BodyOf(response)), ReadFile(served.file)) << served.path;
+  }
+}
+
+TEST(PageFilesTest, GzipIsForThoseWhoAcceptIt) {
+  HttpConversation client(std::make_unique<HttpTestServer>(), Face::kAdmin);
+  const std::map<std::string_view, bool> accepted = {
+      {"gzip", true},
+      {"br, GZIP;q=0.1", true},
+      {"gzip ; q=1", true},
+      {"deflate, br", false},
+      {"gzip;q=0", false},
+      {"br, gzip; q=0.000", false},
+      {"x-gzip, zstd", false},
+      {"", false},
+      {"*", false},
+  };
+  for (const auto& [value, is_packed] : accepted) {
+    const std::string response = GetPacked(client, "/", value);
+    EXPECT_EQ(FieldOf(response, "Content-Encoding").has_value(), is_packed) << value;
+    EXPECT_EQ(FieldOf(response, "Vary"), "Accept-Encoding");
   }
 }
 
