@@ -42,6 +42,7 @@
 #include "server/os/waiting_thread.h"
 #include "server/page/api_numbers.h"
 #include "server/password_reload.h"
+#include "server/policy_reload.h"
 #include "server/repeated_call.h"
 #include "server/replicas/replication_control.h"
 #include "server/service_reporter.h"
@@ -182,7 +183,6 @@ class Server::Impl {
   void OnNewSettings();
   absl::Status BeginService();
   void OnSignal(const ReceivedSignal& signal);
-  void ReloadPolicies();
   absl::Status LoadTls();
   void ReloadTls();
   absl::Status LoadChecks();
@@ -388,28 +388,10 @@ void Server::Impl::OnSignal(const ReceivedSignal& signal) {
     ReloadTls();
     ReloadPasswords(services_);
     ReloadChecks();
-    ReloadPolicies();
+    ReloadPolicyFile(services_);
     return reporter_.Reloaded();
   }
   BeginDrain();
-}
-
-void Server::Impl::ReloadPolicies() {
-  if (services_.loading()) {
-    return spdlog::warn("received SIGHUP: the policy file is not read while the state is loading");
-  }
-  if (!services_.is_primary() && !services_.gated()) {
-    return spdlog::info(
-        "received SIGHUP: the policy file is not read on a replica, which has its primary's "
-        "policies");
-  }
-  if (services_.options.policies.empty()) {
-    return spdlog::info("received SIGHUP: there is no policy file to read, see --policies");
-  }
-  const absl::Status reloaded = services_.ReloadPolicies();
-  if (reloaded.ok()) return spdlog::info("received SIGHUP: read the policy file again");
-  spdlog::error("received SIGHUP: the policies are unchanged: {}",
-                EscapedForLog(StdView(reloaded.message())));
 }
 
 // Replaces all routes of checks, or none of them.

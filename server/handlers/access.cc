@@ -21,6 +21,7 @@
 #include "server/commands/command_table.h"
 #include "server/commands/handlers.h"
 #include "server/handlers/aside_waiter.h"
+#include "server/health/note.h"
 #include "server/session/call.h"
 #include "server/session/login.h"
 
@@ -147,8 +148,13 @@ void AclList(Call& call) {
 void AclLoad(Call& call) {
   AccessList& access = call.services().access;
   if (!access.has_users_file()) return call.Fail(access.Load());
+  const auto note = [&services = call.services(), who = call.session.user()] {
+    Note(services, ServerEventKind::kUsers, who->name(), "ACL LOAD");
+    return absl::OkStatus();
+  };
   const absl::Status begun =
       AnswerFromAside(call, {.aside = [&access] { return access.Load(); },
+                             .then = note,
                              .unblocked = "UNBLOCKED the users file is still being read"});
   if (!begun.ok()) call.Fail(begun);
 }

@@ -18,6 +18,7 @@
 #include "server/access/glob.h"
 #include "server/commands/handlers.h"
 #include "server/config/options.h"
+#include "server/health/note.h"
 #include "server/os/log.h"
 #include "server/os/wipe.h"
 #include "server/session/call.h"
@@ -198,6 +199,7 @@ void ConfigSet(Call& call) {
     return absl::OkStatus();
   });
   if (!changed.ok()) return call.Fail(changed);
+  NoteCommand(call, ServerEventKind::kConfig);
   call.reply.SimpleString("OK");
 }
 

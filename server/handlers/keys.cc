@@ -4,6 +4,7 @@
 
 #include "protocol/arg_reader.h"
 #include "server/commands/handlers.h"
+#include "server/health/note.h"
 #include "server/session/call.h"
 
 namespace weir {
@@ -62,6 +63,7 @@ void Flush(Call& call) {
   call.Charge(kWholeTableWork);
   call.services().limiter.Clear();
   call.MarkDirty();
+  NoteCommand(call, ServerEventKind::kFlush);
   call.reply.SimpleString("OK");
 }
 

@@ -15,6 +15,7 @@
 #include "server/commands/command_table.h"
 #include "server/handlers/aside_waiter.h"
 #include "server/handlers/trim_waiter.h"
+#include "server/health/note.h"
 #include "server/session/call.h"
 #include "server/session/verdict_reader.h"
 #include "server/session/waiter.h"
@@ -183,7 +184,7 @@ class LimitHost {
           call_, {.aside = aside,
                   .changes = true,
                   .unblocked = "UNBLOCKED the policy is deleted, its buckets are being dropped"});
-      if (begun.ok()) return;
+      if (begun.ok()) return NoteCommand(call_, ServerEventKind::kPolicy);
       forget();
     } else if (!shared().run_aside(forget, [] {}).ok()) {
       forget();
@@ -197,6 +198,7 @@ class LimitHost {
   void Trim(const std::shared_ptr<const Policy>& before, std::shared_ptr<const Policy> after) {
     Limiter::PolicyTrim trim(shared().limiter, shared().policies, before->limits, std::move(after));
     call_.session.Wait(std::make_unique<TrimWaiter>(thread(), std::move(trim)));
+    NoteCommand(call_, ServerEventKind::kPolicy);
   }
   void ReloadPolicies() {
     Charge(kWholeTableWork);
@@ -204,15 +206,25 @@ class LimitHost {
     const auto reading = std::make_shared<Services::PolicyReading>();
     const absl::Status begun = AnswerFromAside(
         call_, {.aside = [&services = shared(), reading] { return services.Read(*reading); },
-                .then = [&services = shared(), reading] { return services.Use(*reading); },
+                .then =
+                    [&services = shared(), reading, who = call_.session.user()] {
+                      absl::Status used = services.Use(*reading);
+                      if (used.ok()) {
+                        Note(services, ServerEventKind::kPolicy, who->name(), "RL.POLICY RELOAD");
+                      }
+                      return used;
+                    },
                 .changes = true,
                 .unblocked = "UNBLOCKED the policies are unchanged"});
     if (!begun.ok()) call_.Fail(begun);
   }
   // The reply waits for a save even if nothing changed: the present state may be due to another
   // client's change that is not saved yet.
-  void MarkPoliciesDirty(bool /*changed*/) { call_.MarkDirty(); }
-  void MarkPolicySet(std::size_t /*arguments*/) { call_.MarkDirty(); }
+  void MarkPoliciesDirty(bool changed) {
+    call_.MarkDirty();
+    if (changed) NoteCommand(call_, ServerEventKind::kPolicy);
+  }
+  void MarkPolicySet(std::size_t /*arguments*/) { MarkPoliciesDirty(true); }
 
  private:
   Call& call_;

@@ -13,6 +13,8 @@
 #include "core/commands/command_spec.h"
 #include "core/table/table_bound.h"
 #include "server/commands/command_table.h"
+#include "server/config/version.h"
+#include "server/health/note.h"
 #include "server/os/process.h"
 #include "server/session/server_reader.h"
 
@@ -48,6 +50,30 @@ struct Door {
   bool asks_for_certificate;
 };
 
+std::string TextOfStart(const StateOnDisk* state) {
+  const bool was_unclean = state && state->unclean_restart();
+  return absl::StrCat("weir ", AbslView(kVersion), " has started",
+                      was_unclean ? "; the last run has not stopped cleanly" : "");
+}
+
+std::string TextOfRole(const HealthFacts& facts) {
+  switch (facts.role) {
+    case ServerRole::kReplica:
+      return facts.primary.empty() ? "is a replica" : absl::StrCat("follows ", facts.primary);
+    case ServerRole::kDeposed:
+      return "is deposed";
+    case ServerRole::kGated:
+      return "waits for Sentinel";
+    case ServerRole::kPrimary:
+      break;
+  }
+  return "is the primary";
+}
+
+bool Has(const Health& health, std::string_view code) {
+  return std::ranges::find(health.reasons, code, &HealthReason::code) != health.reasons.end();
+}
+
 bool IsLoopback(std::string_view address) {
   return address.starts_with("127.") || address == "::1";
 }
@@ -62,9 +88,27 @@ HealthWatch::HealthWatch(Services& services)
 HealthWatch::~HealthWatch() { services_.health_watch = nullptr; }
 
 void HealthWatch::Look() {
-  auto judged = std::make_shared<const Health>(Judge(ReadFacts(), *this->health()));
+  const HealthFacts facts = ReadFacts();
+  const std::shared_ptr<const Health> before = health();
+  auto judged = std::make_shared<const Health>(Judge(facts, *before));
+  NoteChanges(facts, *before, *judged);
   const MutexLock lock(mutex_);
   health_ = std::move(judged);
+}
+
+void HealthWatch::NoteChanges(const HealthFacts& facts, const Health& before, const Health& after) {
+  if (role_.empty()) Note(services_, ServerEventKind::kStart, "", TextOfStart(services_.state));
+  if (std::string role = TextOfRole(facts); role != role_) {
+    Note(services_, ServerEventKind::kRole, "", role);
+    role_ = std::move(role);
+  }
+  for (const HealthReason& reason : after.reasons) {
+    if (!Has(before, reason.code)) Note(services_, ServerEventKind::kHealth, "", reason.text);
+  }
+  for (const HealthReason& reason : before.reasons) {
+    if (Has(after, reason.code)) continue;
+    Note(services_, ServerEventKind::kHealth, "", absl::StrCat("over: ", AbslView(reason.code)));
+  }
 }
 
 std::shared_ptr<const Health> HealthWatch::health() const {

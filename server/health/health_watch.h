@@ -18,6 +18,7 @@
 #include "absl/base/thread_annotations.h"
 
 #include "core/base/mutex.h"
+#include "server/health/event_log.h"
 #include "server/health/health.h"
 #include "server/health/last_minute.h"
 #include "server/health/replica_roll.h"
@@ -43,14 +44,22 @@ class HealthWatch {
   // Cost: a lock and a reference.
   [[nodiscard]] std::shared_ptr<const Health> health() const;
 
+  // What has happened since the start. Look() adds the start, changes of the role, and reasons that
+  // begin or are over; Note() (note.h) adds what users have done.
+  [[nodiscard]] EventLog& events() noexcept { return events_; }
+  [[nodiscard]] const EventLog& events() const noexcept { return events_; }
+
  private:
   [[nodiscard]] HealthFacts ReadFacts();
   void ReadReplication(HealthFacts& facts);
   void ReadMinute(HealthFacts& facts);
+  void NoteChanges(const HealthFacts& facts, const Health& before, const Health& after);
 
   Services& services_;
   LastMinute last_minute_;
   ReplicaRoll roll_;
+  std::string role_;  // at the last look, as its event says; empty before the first
+  EventLog events_;
   mutable Mutex mutex_;
   std::shared_ptr<const Health> health_ ABSL_GUARDED_BY(mutex_);
 };

@@ -110,6 +110,7 @@ constexpr auto kAdminRoutes = std::to_array<HttpRoute>({
     PageRoute("/app/"),
     PageRoute("/dygraph.js"),
     PageRoute("/icon.svg"),
+    ApiRoute("/api/events", kReads, ApiEvents),
     ApiRoute("/api/history", kReads, ApiHistory),
     ApiRoute("/api/key", kReads, ApiKey),
     ApiRoute("/api/key/reset", "POST", ApiKeyReset),

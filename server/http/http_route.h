@@ -60,6 +60,9 @@ void JsonPipeline(HttpExchange& exchange);
 // server/http/metrics.cc
 void Metrics(HttpExchange& exchange);
 
+// server/page/api_events.cc
+void ApiEvents(HttpExchange& exchange);
+
 // server/page/api_key.cc
 void ApiKey(HttpExchange& exchange);
 void ApiKeyReset(HttpExchange& exchange);

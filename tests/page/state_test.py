@@ -42,6 +42,34 @@ class StateTest(PageCase):
         self.browser.await_text(".welcome", "It has not heard from its primary for")
         self.expect_no_trouble()
 
+    def test_what_happened_is_listed_and_marked_on_the_chart(self):
+        self.client = self.connect(self.start_page())
+        self.client.call("RL.POLICY", "SET", "free", "10/s")
+        self.client.call("RL.POLICY", "OVERRIDE", "free", "<b>user</b>", "5/s")
+        self.client.call("RL.ALLOW", "user:42", "@free")
+        self.go("now")
+        happened = self.browser.await_text(".events", "RL.POLICY SET free 10/s\\s+default")
+        self.assertIn("RL.POLICY OVERRIDE free <b>user</b> 5/s", happened)
+        self.assertIn("has started", happened)
+        self.browser.until("return document.querySelector('.dygraph-annotation[title*=started]')")
+        self.expect_no_trouble()
+
+    def test_a_chart_that_was_hidden_fills_its_place(self):
+        self.client = self.connect(self.start_page())
+        for width in (1280, PHONE):
+            self.browser.resize(width, 800)
+            self.go("now")
+            self.client.call("RL.ALLOW", "user:42", "10/s")
+            self.browser.until("return document.querySelector('.plot canvas')")
+            self.browser.until("""
+                const plot = document.querySelector('.plot');
+                return plot.clientWidth > 0 &&
+                  plot.querySelector('canvas').clientWidth === plot.clientWidth &&
+                  plot.clientWidth > 0.8 * plot.parentElement.clientWidth &&
+                  document.documentElement.scrollWidth <= innerWidth""")
+            self.client.call("RL.STATS", "RESET")
+        self.expect_no_trouble()
+
     def test_connections_are_counted_once(self):
         self.start_page()
         self.go("now")

@@ -53,6 +53,7 @@ export class Chart {
     this.bars = bars;
     this.axis = axis;
     this.rows = [];
+    this.marks = [];
     this.host = h('div', {class: 'plot', role: 'img', 'aria-label': label});
     this.when = h('span', {class: 'when'}, '');
     this.values = series.map(() => quantity());
@@ -74,13 +75,39 @@ export class Chart {
     loadLibrary().then(() => this.draw(), () => {});
   }
 
+  // Marks points in time at the axis: {time, letter, text} each.
+  mark(marks) {
+    this.marks = marks;
+  }
+
+  // A mark stands at the row in whose time it falls. Several there are one, with all texts and the
+  // letter of the last.
+  annotations() {
+    const found = new Map();
+    for (const {time, letter, text} of this.marks) {
+      const next = this.rows.findIndex((row) => Number(row[0]) > time);
+      const row = this.rows[next < 0 ? this.rows.length - 1 : next - 1];
+      if (row === undefined) continue;
+      const x = Number(row[0]);
+      const before = found.get(x);
+      found.set(x, {
+        series: this.series[0].label, x, shortText: letter, attachAtBottom: true,
+        text: before ? `${before.text}\n${text}` : text,
+      });
+    }
+    return [...found.values()];
+  }
+
+  // A graph that is made while it is hidden would keep the width of dygraphs' default.
   draw() {
-    if (!this.host.isConnected || !this.rows.length) return;
+    if (!this.host.isConnected || !this.host.clientWidth || !this.rows.length) return;
     if (this.graph) {
+      this.graph.setAnnotations(this.annotations(), true);
       this.graph.updateOptions({file: this.rows, dateWindow: this.window});
     } else {
       const options = {...this.options(), dateWindow: this.window};
       this.graph = new Dygraph(this.host, this.rows, options);
+      this.graph.ready(() => this.graph.setAnnotations(this.annotations()));
     }
   }
 

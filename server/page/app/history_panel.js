@@ -117,6 +117,11 @@ export class HistoryPanel {
     this.draw();
   }
 
+  // Marks what has happened, from the next drawing on.
+  mark(marks) {
+    this.chart.mark(marks);
+  }
+
   // The time of the last row.
   end() {
     return this.rows.at(-1)[0].getTime();

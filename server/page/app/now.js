@@ -2,6 +2,7 @@
 import {get} from './api.js';
 import {commandBox, redisCli} from './command.js';
 import {h, quantity, setClass, setHidden, setText, updateRows} from './dom.js';
+import {eventsCard} from './events.js';
 import {NONE, bytes, count, duration, latency, percent, rate} from './format.js';
 import {HistoryPanel} from './history_panel.js';
 import {keyLink} from './key_link.js';
@@ -173,10 +174,11 @@ export function nowView() {
   const head = tiles();
   const history = new HistoryPanel();
   const worst = hot();
+  const happened = eventsCard();
   const list = h('dl', {class: 'facts'});
   const busy = h('div', {class: 'stack', hidden: true}, head.root, history.root, worst.root);
   const root = h('div', {class: 'stack'}, h('h1', {class: 'unseen'}, 'Now'), empty.root, busy,
-    h('section', {class: 'card'}, h('h2', {}, 'The server'), list));
+    h('section', {class: 'card'}, h('h2', {}, 'The server'), list), happened.root);
   let polls = 0;
 
   return {
@@ -196,7 +198,10 @@ export function nowView() {
       updateRows(list, facts(now, commands.of('commands')), ([name]) => name, fact);
       history.follow(now.time_ms, total);
       await history.refresh();
-      if (polls++ % HOT_EVERY === 0) await worst.refresh();
+      if (polls++ % HOT_EVERY === 0) {
+        history.mark(await happened.refresh());
+        await worst.refresh();
+      }
     },
     close: () => history.close(),
   };

@@ -284,9 +284,29 @@ TEST_F(ApiNumbersTest, BadParameters) {
   EXPECT_EQ(Error("/api/history?limit=%2"), "ERR a parameter is not encoded as a URL needs it");
 }
 
+TEST_F(ApiNumbersTest, EventsAreThoseOfTheServerFromATimeOn) {
+  EXPECT_EQ(Get("/api/events"), json::parse(R"({"events":[]})"));  // without a watch
+  server_.services.host_clock_offset = [] { return Nanos{seconds{-5}}; };
+  HealthWatch watch(server_.services);
+  watch.Look();
+  Advance(3);
+  client_.Run("CONFIG SET notify-interval 1s");
+  const std::int64_t time = Now() * 1000 - 5'000;
+  const json set = {{"time_ms", time},
+                    {"kind", "config"},
+                    {"who", "default"},
+                    {"text", "CONFIG SET notify-interval 1s"}};
+  const json all = Get("/api/events")["events"];
+  ASSERT_EQ(all.size(), 3U);  // the start and the role are before it
+  EXPECT_EQ(all[2], set);
+  EXPECT_EQ(Get(absl::StrCat("/api/events?from=", time))["events"], json::array({set}));
+  EXPECT_EQ(Get(absl::StrCat("/api/events?from=", time + 1))["events"], json::array());
+  EXPECT_EQ(Error("/api/events?from=x"), "ERR from must be an integer from 0 to 9007199254740992");
+}
+
 TEST_F(ApiNumbersTest, OnlyOnTheAdminPortAndOnlyReading) {
   HttpConversation decisions(server_);
-  for (const char* path : {"/api/now", "/api/history", "/api/limits", "/api/top"}) {
+  for (const char* path : {"/api/now", "/api/history", "/api/limits", "/api/top", "/api/events"}) {
     EXPECT_EQ(StatusOf(decisions.Get(path)), 404) << path;
     EXPECT_EQ(StatusOf(page_.Post(path, "{}")), 405) << path;
     EXPECT_EQ(BodyOf(page_.http().Request("HEAD", path, "", "")), "") << path;
@@ -303,7 +323,8 @@ TEST(ApiNumbersRightsTest, EachNeedsTheRightsToItsCommands) {
   const std::map<std::string, std::set<std::string>> may = {{"/api/now", {"both"}},
                                                             {"/api/history", {"stats", "both"}},
                                                             {"/api/limits", {"stats", "both"}},
-                                                            {"/api/top", {"top"}}};
+                                                            {"/api/top", {"top"}},
+                                                            {"/api/events", {"info", "both"}}};
   for (const auto& [path, readers] : may) {
     EXPECT_EQ(StatusOf(page.Get(path)), 401) << path;
     for (const char* user : {"info", "stats", "top", "both"}) {

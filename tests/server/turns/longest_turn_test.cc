@@ -295,6 +295,7 @@ std::vector<PathRow> PathRows() {
       {Face::kHttp, "/v1/take", taking.dump()},
       {Face::kAdmin, "/metrics"},
       {Face::kAdmin, "/api/key?k=wide"},
+      {Face::kAdmin, "/api/events"},
       {Face::kAdmin, "/api/key?k=held"},
       {Face::kAdmin, "/api/key?k=often"},
       {Face::kAdmin, "/api/limits"},

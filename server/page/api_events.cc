@@ -1,0 +1,58 @@
+// GET /api/events: the events of the server.
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/words/number_word.h"
+#include "server/health/health_watch.h"
+#include "server/http/http_exchange.h"
+#include "server/http/http_route.h"
+#include "server/http/json_string.h"
+#include "server/page/api_parameters.h"
+
+namespace weir {
+namespace {
+
+constexpr std::array<std::string_view, 1> kRight = {"INFO"};
+constexpr std::int64_t kLatestMs = std::int64_t{1} << 53;  // what JSON's readers keep exactly
+
+void AppendEvent(const ServerEvent& event, std::string& json) {
+  absl::StrAppend(&json, R"({"time_ms":)", event.time_ms, R"(,"kind":)");
+  AppendJsonString(WordOf(event.kind), json);
+  json += R"(,"who":)";
+  AppendJsonString(event.who, json);
+  json += R"(,"text":)";
+  AppendJsonString(event.text, json);
+  json += '}';
+}
+
+std::string EventsJson(const std::vector<ServerEvent>& events) {
+  std::string json = R"({"events":[)";
+  for (const ServerEvent& event : events) {
+    if (!json.ends_with('[')) json += ',';
+    AppendEvent(event, json);
+  }
+  json += "]}";
+  return json;
+}
+
+}  // namespace
+
+void ApiEvents(HttpExchange& exchange) {
+  if (!exchange.MayRun(kRight)) return;
+  std::optional<std::string> from;
+  if (!ReadApiParameters(exchange, {{"from", from}})) return;
+  const absl::StatusOr<std::int64_t> first = ReadNumber("from", from.value_or("0"), 0, kLatestMs);
+  if (!first.ok()) return exchange.Fail(400, absl::StrCat("ERR ", first.status().message()));
+  exchange.session().Charge(kWorkPerTurn);
+  const HealthWatch* const watch = exchange.services().health_watch;
+  exchange.Answer(200, kJson,
+                  EventsJson(watch ? watch->events().Since(*first) : std::vector<ServerEvent>{}));
+}
+
+}  // namespace weir
