@@ -98,7 +98,9 @@ inline constexpr std::array kPubSubCommands = {
                 .group = "pubsub",
                 .since = "0.2.0",
                 .complexity = "O(channels)",
-                .summary = "Sends the client the messages of the channels.",
+                .summary =
+                    "Sends the client the messages of the channels. A client has at most 4096 "
+                    "channels; more is an error.",
                 .syntax = "channel [channel ...]",
                 .handler = Subscribe},
     CommandSpec{.name = "UNSUBSCRIBE",

@@ -54,6 +54,17 @@ Subscriber::~Subscriber() {
 
 absl::StatusOr<std::vector<std::size_t>> Subscriber::Subscribe(
     SubscriptionKind kind, std::span<const std::string_view> names, Introducer user) {
+  if (kind == kChannel && names_[IndexOf(kind)].size() + names.size() > kChannelsOfClientMax) {
+    const absl::flat_hash_set<std::string_view> asked(names.begin(), names.end());
+    const auto is_new = [&](std::string_view name) {
+      return !names_[IndexOf(kind)].contains(AbslView(name));
+    };
+    const auto added = static_cast<std::size_t>(std::ranges::count_if(asked, is_new));
+    if (names_[IndexOf(kind)].size() + added > kChannelsOfClientMax) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("a client has at most ", kChannelsOfClientMax, " channels"));
+    }
+  }
   WEIR_RETURN_IF_ERROR(channels_.Add(kind, names, *this, user));
   std::vector<std::size_t> sizes;
   for (const std::string_view name : names) {
@@ -245,7 +256,8 @@ void Channels::OnLast(SubscriptionKind kind, std::string_view name) {
   name_bytes_[IndexOf(kind)] -= name.size();
   if (kind == kPattern) patterns_ = nullptr;
   for (std::size_t i = 0; i < own_.size(); ++i) {
-    std::erase(own_[i].heard_by, std::pair(kind, std::string(name)));
+    std::erase_if(own_[i].heard_by,
+                  [&](const auto& one) { return one.first == kind && one.second == name; });
     if (own_[i].heard_by.empty()) {
       heard_.fetch_and(~(std::uint32_t{1} << i), std::memory_order_relaxed);
     }

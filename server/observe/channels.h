@@ -39,6 +39,9 @@ namespace weir {
 
 // The bound on the name of a channel.
 inline constexpr std::size_t kChannelBytesMax = 512;
+// The bound on the channels of one client. They end together, in one go, when the client asks for
+// it or leaves: that takes some milliseconds.
+inline constexpr std::size_t kChannelsOfClientMax = 4096;
 // The bounds on distinct patterns with a subscriber: of all clients, and of the clients of one
 // named user.
 inline constexpr std::size_t kPatternsMax = 256;
@@ -65,8 +68,8 @@ class Subscriber {
 
   // Subscribes to all of the names, and returns the number of subscriptions after each. Subscribing
   // twice does nothing. Fails with kResourceExhausted, and subscribes to none, if there would be
-  // too many patterns. The patterns count for `user`; with kSoleIntroducer they count for all
-  // clients only. Cost: O(log of the client's subscriptions) a name.
+  // too many channels or patterns. The patterns count for `user`; with kSoleIntroducer they count
+  // for all clients only. Cost: O(log of the client's subscriptions) a name.
   absl::StatusOr<std::vector<std::size_t>> Subscribe(SubscriptionKind kind,
                                                      std::span<const std::string_view> names,
                                                      Introducer user = kSoleIntroducer);

@@ -123,6 +123,10 @@ std::vector<Row> RedisRows() {
   const std::vector<std::string> keys = Many(1000, "b");
   const std::vector<std::string> wide(40, "wide");  // about as many visits as a command may have
   const std::string worst = "*[" + std::string(56, '~') + "]";
+  std::string channels;
+  for (const char first : {'a', 'b', 'c', 'd'}) {
+    channels += RequestWith("SUBSCRIBE", Many(1000, std::string(50, first)));
+  }
   return {
       {"EXISTS", RequestWith("EXISTS", keys)},
       {"EXISTS", RequestWith("EXISTS", wide)},
@@ -149,6 +153,7 @@ std::vector<Row> RedisRows() {
       {"COMMAND", Repeated(8, RequestOf("COMMAND"))},
       {"COMMAND|DOCS", Repeated(8, RequestOf("COMMAND DOCS"))},
       {"COMMAND|LIST", Repeated(8, RequestOf("COMMAND LIST FILTERBY PATTERN " + worst))},
+      {"UNSUBSCRIBE", channels + RequestOf("UNSUBSCRIBE")},
       {"PUBLISH", Repeated(64, RequestWith("PUBLISH", {std::string(512, 'a'), "x"}))},
       {"PUBSUB|CHANNELS", Repeated(64, RequestOf("PUBSUB CHANNELS " + worst))},
       {"ECHO", Repeated(4, RequestWith("ECHO", {std::string(64'000, '\n')}))},
