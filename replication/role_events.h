@@ -111,7 +111,7 @@ struct SyncAsked {  // RL.SYNC of another server
   HostInstant connected_at{};  // when its connection was accepted
   bool was_told = false;       // a command has told it to follow this server, whatever this one has
   std::uint64_t head = 0;      // of this server
-  bool has_buckets = false;    // this server
+  bool has_state = false;      // this server has, or had since its start, what clients rely on
 };
 struct SyncAnswered {  // the answer to ours
   enum class What : std::uint8_t { kAccepted, kReferral, kOtherGroup, kRefused };

@@ -270,7 +270,7 @@ void Role::HearTerm(const SyncAsked& event) {
 
 // Servers that have met have the same secret, unless this one has lost its state since.
 bool Role::IsRelated(const SyncAsked& event) const {
-  const bool has_state = record_.term > 0 || !record_.id.empty() || event.has_buckets;
+  const bool has_state = record_.term > 0 || !record_.id.empty() || event.has_state;
   return event.has_our_secret || !has_state;
 }
 

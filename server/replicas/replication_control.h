@@ -168,6 +168,9 @@ class ReplicationControl final : public Replication, public HistoryRecord {
 
   // sync_answer.cc
   void AskRole(const AskedSync& asked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  // Whether this server has, or had since its start, what its clients rely on. Cost: a look at each
+  // policy.
+  [[nodiscard]] bool HasState() const;
   [[nodiscard]] weir::SyncAnswer Accept(const SyncRequest& request,
                                         std::optional<std::uint64_t> common)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);

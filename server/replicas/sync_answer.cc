@@ -59,7 +59,17 @@ void ReplicationControl::AskRole(const AskedSync& asked) {
       .connected_at = request.connected_at,
       .was_told = request.was_told,
       .head = head(),
-      .has_buckets = services_.limiter.size().buckets > 0});
+      .has_state = HasState()});
+}
+
+// A policy of the file alone is none: a server that has lost its disk has that, too.
+bool ReplicationControl::HasState() const {
+  if (has_changed() || services_.limiter.size().buckets > 0) return true;
+  const auto is_of_client = [](const std::shared_ptr<const Policy>& policy) {
+    return !policy->from_file;
+  };
+  return services_.policies.size().overrides > 0 ||
+         std::ranges::any_of(services_.policies.All(), is_of_client);
 }
 
 void ReplicationControl::Do(const weir::AnswerSync& action) {

@@ -122,7 +122,7 @@ inline SyncAsked SyncOf(std::string run_id, std::uint64_t term, std::string id) 
           .has_our_secret = true,
           .connected_at = kHostInstantMax,
           .head = 100,
-          .has_buckets = true};
+          .has_state = true};
 }
 
 // A primary with a replica in sync, in term 1.

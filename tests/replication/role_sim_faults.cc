@@ -119,7 +119,7 @@ void RoleSimulation::CarryAlone(const std::string& kind, RoleServer& server, dou
                           .has_our_secret = world_.Has(RoleBug::kStrangerDeposes),
                           .was_told = world_.Chance(.3),
                           .head = server.offset,
-                          .has_buckets = server.data.any()});
+                          .has_state = server.data.any()});
     if (was_serving && server.state() != RoleState::kServing) {
       world_.Fail("R15: a stranger has deposed a primary");
     }

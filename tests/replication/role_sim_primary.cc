@@ -303,7 +303,7 @@ void RoleServer::FromReplica(SimLink& from, const SimMessage& message) {
           .connected_at = HostOf(from.accepted_at),
           .was_told = message.flag,
           .head = offset,
-          .has_buckets = data.any()});
+          .has_state = data.any()});
       if (!message.is_whole && !was_deposed && state() == RoleState::kDeposed) {
         world_.Fail("R15: a server without a whole state has deposed a primary");
       }

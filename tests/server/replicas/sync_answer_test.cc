@@ -1,6 +1,6 @@
 // Goal: a server gives its role up only to a later history of its own group. Method: requests to
-// follow it, from all pairs of secrets and terms, to servers that are empty, have buckets, or have
-// the record of a history.
+// follow it, from all pairs of secrets and terms, to servers that are empty, have or had buckets,
+// have a policy, or have the record of a history.
 #include <future>
 #include <optional>
 #include <string>
@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/words/policy.h"
 #include "server/replicas/link_reply.h"
 #include "server/replicas/primary_link.h"
 #include "server/state/replication.h"
@@ -20,7 +21,7 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-enum class Has { kNothing, kBuckets, kHistory };
+enum class Has { kNothing, kBuckets, kHadBuckets, kPolicy, kHistory };
 
 class AskedServer {
  public:
@@ -29,6 +30,18 @@ class AskedServer {
       LoopbackClient client(server_.port());
       client.Send("RL.ALLOW k 1/d\r\n");
       EXPECT_EQ(client.Receive(3), "*5\r");
+    }
+    if (has == Has::kHadBuckets) {
+      LoopbackClient client(server_.port());
+      client.Send("RL.ALLOW k 1/d\r\n");
+      EXPECT_EQ(client.Receive(3), "*5\r");
+      LoopbackClient other(server_.port());
+      other.Send("FLUSHALL\r\n");
+      EXPECT_EQ(other.Receive(5), "+OK\r\n");
+      EXPECT_EQ(server_->services().limiter.size().buckets, 0U);
+    }
+    if (has == Has::kPolicy) {  // from its disk
+      EXPECT_TRUE(server_->services().policies.Set("free", *ParsePolicyLimits({{"2/s"}})).ok());
     }
     if (has == Has::kHistory) {
       EXPECT_EQ(Ask(true, 0).error, "");
@@ -57,7 +70,8 @@ class AskedServer {
 };
 
 TEST(SyncAnswerTest, OnlyALaterHistoryOfItsGroupDeposesAServer) {
-  for (const Has has : {Has::kNothing, Has::kBuckets, Has::kHistory}) {
+  for (const Has has :
+       {Has::kNothing, Has::kBuckets, Has::kHadBuckets, Has::kPolicy, Has::kHistory}) {
     for (const bool has_its_secret : {true, false}) {
       SCOPED_TRACE(static_cast<int>(has));
       SCOPED_TRACE(has_its_secret);
