@@ -23,6 +23,15 @@ constexpr absl::string_view kImpossible = "its limit cannot have left it";
 constexpr absl::string_view kTaken = "another record has its number or its meaning";
 constexpr absl::string_view kWithoutSums = "the sums of its bucket are missing";
 
+// The number of a sliding window wraps around (sliding_window.h), so one of 2^31 windows ago seems
+// to be of this moment. Returns whether so much time has passed since `mark` that this may be so:
+// then the bucket is full, as nothing was charged since.
+bool IsLongOver(const LimitShape& shape, Instant mark, Instant now) {
+  constexpr std::int64_t kWindows = std::int64_t{1} << 30;
+  return shape.algorithm == Algorithm::kSlidingWindow && mark > Instant{} &&
+         (now - mark) / shape.period >= kWindows;
+}
+
 }  // namespace
 
 Loading::Loading(const LoadedMeta& meta, bool accept_damage, Limiter& limiter, Policies& policies,
@@ -155,7 +164,8 @@ void Loading::AddBucket(std::string_view key, std::string_view value) {
   if (limit == limits_.end() || limit->second.shape().algorithm != bucket_key->algorithm) {
     return Drop(key, full);
   }
-  const bool is_full = IsFull(limit->second, *bucket, options_.now);
+  const bool is_full = IsFull(limit->second, *bucket, options_.now) ||
+                       IsLongOver(limit->second.shape(), meta_.clock_mark, options_.now);
   if (is_full && options_.drops_full) {
     report_.full.fetch_add(1, std::memory_order_relaxed);
     return Drop(key, full);

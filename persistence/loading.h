@@ -31,6 +31,7 @@ struct LoadedMeta {
   TableGeneration generation{};
   std::uint32_t next_policy = 0;
   bool holds_are_stale = false;  // an older server has used the directory since
+  Instant clock_mark{};          // no bucket was charged later; 0: not known
 };
 
 class Loading {

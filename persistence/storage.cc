@@ -179,7 +179,7 @@ absl::Status Storage::Load(Limiter& limiter, Policies& policies, const LoadOptio
   WEIR_CHECK(policies.All().empty());
   WEIR_CHECK(options.now <= kInstantMax);
   WEIR_CHECK(!options.clock_allowance || clock_mark_ > Instant{});
-  const LoadedMeta meta{generation_, next_policy_, holds_are_stale()};
+  const LoadedMeta meta{generation_, next_policy_, holds_are_stale(), clock_mark_};
   Loading loading(meta, accept_damage_, limiter, policies, options, report);
   const auto scan = [&](const std::string& first, const std::string& end,
                         void (Loading::*add)(std::string_view, std::string_view)) -> absl::Status {

@@ -218,6 +218,20 @@ TEST_F(StorageTest, FullSlidingWindowsAreErasedWhenTheyAreDropped) {
 
 // Goal: a directory of a server with --unclean-restart empty is read like any other, and the record
 // of that option is erased by the first load.
+// The number of a window comes again after 2^32 windows, and from half of that on an old one seems
+// to be a later one.
+TEST_F(StorageTest, ASlidingWindowThatIsLongOverDoesNotComeAgain) {
+  constexpr std::int64_t kAges[] = {2, 1LL << 31, (1LL << 31) + 1, 3LL << 30, (1LL << 32) - 1};
+  for (const std::int64_t age : kAges) {
+    server_.Decide("a", "1/ms,sliding");
+    EXPECT_TRUE(server_.Save().ok());
+    server_.End();
+    clock_.Advance(std::chrono::milliseconds{age});
+    ASSERT_TRUE(server_.Start().ok());
+    EXPECT_EQ(server_.found().loaded, 0U) << age;
+  }
+}
+
 TEST_F(StorageTest, ReadsAnExhaustedRecordAsFull) {
   Start();
   server_.Decide("a", "10/h", 4);
