@@ -50,7 +50,7 @@ class PackageTest(unittest.TestCase):
         return done.stdout
 
     def test_a_service(self):
-        commands = re.search(r"```\n(go mod edit.*?)```", self.readme, re.DOTALL)[1]
+        commands = re.search(r"```sh\n(go mod edit.*?)```", self.readme, re.DOTALL)[1]
         call = re.search(r"```go\n(.*?)```", self.readme, re.DOTALL)[1]
         Path(self.directory, "main.go").write_text(SERVICE % call, encoding="utf-8")
         self.run_words("go", "mod", "init", "service")
