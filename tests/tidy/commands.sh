@@ -60,7 +60,7 @@ do_lint() {
   folders+='|replication|server|tests'
   "$list" | lint_groups |
     xargs -0 --no-run-if-empty --max-procs="$cores" --max-args=1 \
-      clang-tidy-14 --quiet --checks="$checks" -p build/lint \
+      "clang-tidy$clang" --quiet --checks="$checks" -p build/lint \
       --header-filter="/($folders)/[^ ]*\.(h|cc)\$" \
       2> >(grep --invert-match --line-regexp '[0-9]* warnings\? generated\.' >&2)
 }

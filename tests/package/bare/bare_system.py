@@ -4,7 +4,9 @@ Its programs run as on a machine, and the services with all that their units say
 network of the process that boots it, so that process should have one of its own.
 """
 
+import os
 import shutil
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -88,19 +90,22 @@ class BareSystem:
     def shut_down(self):
         """Ends all that runs in it, at once."""
         if self._machine:
+            if self._pid_1:  # with it all processes of its namespace end
+                os.kill(int(self._pid_1), signal.SIGKILL)
             self._machine.kill()
             self._machine.wait()
             self._machine = None
+            self._pid_1 = None
 
     def _is_up(self):
         return self._pid_1 and self.ask("systemctl is-system-running").stdout.strip() in (
             "running", "degraded")
 
-    def ask(self, command):
+    def ask(self, command, seconds=300):
         """Runs a line of shell as root: its output, errors included, and its status."""
         return subprocess.run(
             ["nsenter", "--target", self._pid_1, "--mount", "--uts", "--ipc", "--net", "--pid",
-             "--cgroup", "--root", "--wd", "env", "-i", *ENVIRONMENT, "timeout", "300",
+             "--cgroup", "--root", "--wd", "env", "-i", *ENVIRONMENT, "timeout", str(seconds),
              "bash", "-c", f"cd /root\n{command}"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             check=False)
