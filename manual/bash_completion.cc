@@ -1,6 +1,7 @@
 // The completion of the command lines of weir-server, weir-check and weir-replay in bash.
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +13,7 @@
 #include "core/base/status.h"
 #include "manual/documents.h"
 #include "replay/replay_options.h"
+#include "server/config/option_help.h"
 #include "server/config/options.h"
 
 namespace weir {
@@ -59,13 +61,16 @@ struct Program {
 
 Program ServerProgram() {
   Program program{.name = "weir-server", .options = {"--help", "--ping", "--version"}};
+  std::vector<std::string> groups;
+  for (const OptionGroupTitle& group : OptionGroups()) groups.emplace_back(group.word);
+  program.cases.push_back(absl::StrCat("--help) _weir_offer ", absl::StrJoin(groups, " "), " ;;"));
   for (const OptionSpec& spec : OptionTable()) {
     std::string name = absl::StrCat("--", AbslView(spec.name));
     const std::string_view kind = OptionKind(spec);
     if (kind == "WORD") {
       program.cases.push_back(absl::StrCat(
           name, ") _weir_offer ", absl::StrReplaceAll(OptionChoices(spec), {{"|", " "}}), " ;;"));
-    } else if (kind == "TEXT" && spec.name != "requirepass") {
+    } else if (kind == "TEXT" && !std::holds_alternative<Secret Options::*>(spec.field)) {
       program.file_options.push_back(name);
     } else if (kind != "FLAG") {
       program.free_options.push_back(name);

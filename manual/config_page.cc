@@ -5,6 +5,7 @@
 #include "core/base/status.h"
 #include "manual/documents.h"
 #include "manual/man_page.h"
+#include "server/config/option_help.h"
 #include "server/config/options.h"
 
 namespace weir {
@@ -38,10 +39,23 @@ constexpr Kind kKinds[] = {
      "A number of bytes, or a number and a unit: k, m and g are thousands, kb, mb and gb powers of "
      "1,024."},
     {"TIME", "A number and a unit, ms, s, m or h; or 0."},
-    {"FLAG", "true or false."},
+    {"FLAG", "true or false; yes and no mean the same."},
     {"WORD", "One of the words that are listed."},
     {"TEXT", "Any text."},
 };
+
+void AddFileOption(ManPage& page, const OptionSpec& spec) {
+  std::string text = OptionHelp(spec);
+  if (OptionKind(spec) != "TEXT") {
+    absl::StrAppend(&text, " Must be ", ExpectedText(spec), ".");
+  }
+  absl::StrAppend(&text, " Default: ", spec.fallback.empty() ? "none" : AbslView(spec.fallback),
+                  ".");
+  if (!spec.redis_alias.empty()) {
+    absl::StrAppend(&text, " Redis's name for it is ", AbslView(spec.redis_alias), ".");
+  }
+  page.Item(absl::StrCat(Bold(spec.name), " = ", Italic(OptionKind(spec))), text);
+}
 
 }  // namespace
 
@@ -52,18 +66,10 @@ std::string ConfigPage() {
   page.Section("VALUES");
   for (const Kind& kind : kKinds) page.Item(Italic(kind.name), kind.text);
   page.Section("OPTIONS");
-  for (const OptionSpec& spec : OptionTable()) {
-    if (spec.name == "config") continue;  // a file cannot name another one
-    std::string text = OptionHelp(spec);
-    if (OptionKind(spec) != "TEXT") {
-      absl::StrAppend(&text, " Must be ", ExpectedText(spec), ".");
-    }
-    absl::StrAppend(&text, " Default: ", spec.fallback.empty() ? "none" : AbslView(spec.fallback),
-                    ".");
-    if (!spec.redis_alias.empty()) {
-      absl::StrAppend(&text, " Redis's name for it is ", AbslView(spec.redis_alias), ".");
-    }
-    page.Item(absl::StrCat(Bold(spec.name), " = ", Italic(OptionKind(spec))), text);
+  for (const OptionGroupTitle& group : OptionGroups()) {
+    if (group.group == OptionGroup::kGeneral) continue;  // a file cannot name another one
+    page.Subsection(group.title);
+    for (const OptionSpec* const spec : OptionsOf(group.group)) AddFileOption(page, *spec);
   }
   page.Section("FILES");
   page.Item(Bold("/etc/weir/weir.toml"),

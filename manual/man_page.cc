@@ -52,6 +52,10 @@ void ManPage::Section(std::string_view title) {
   absl::StrAppend(&text_, ".SH ", AbslView(title), "\n");
 }
 
+void ManPage::Subsection(std::string_view title) {
+  absl::StrAppend(&text_, ".SS ", AbslView(title), "\n");
+}
+
 void ManPage::Synopsis(std::string_view program, std::string_view arguments) {
   absl::StrAppend(&text_, Bold(program), " ", Escaped(arguments), "\n");
 }
@@ -84,7 +88,7 @@ void ManPage::Item(std::string_view tag, std::string_view text) {
 
 void ManPage::Separate() {
   const std::size_t last_line = text_.rfind('\n', text_.size() - 2) + 1;
-  if (text_.compare(last_line, 4, ".SH ") != 0) absl::StrAppend(&text_, ".PP\n");
+  if (text_.compare(last_line, 2, ".S") != 0) absl::StrAppend(&text_, ".PP\n");
 }
 
 void ManPage::Paragraph(std::string_view plain) {

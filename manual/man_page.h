@@ -25,6 +25,7 @@ class ManPage {
   ManPage(std::string_view name, int section, std::string_view summary);
 
   void Section(std::string_view title);
+  void Subsection(std::string_view title);
   // Lines of the synopsis, which are not filled.
   void Synopsis(std::string_view program, std::string_view arguments);
   // Paragraphs, separated by empty lines. A paragraph that begins with two blanks is an example.

@@ -4,6 +4,7 @@
 #include "core/base/status.h"
 #include "manual/documents.h"
 #include "manual/man_page.h"
+#include "server/config/option_help.h"
 #include "server/config/options.h"
 
 namespace weir {
@@ -18,8 +19,8 @@ constexpr const char* kServerDescription =
     "has the same options without the dashes, as weir.toml(5) shows; the command line overrides "
     "it. The log goes to the standard error.\n"
     "\n"
-    "Options that take a FLAG are true when they are named alone; `--protected-mode=false` turns "
-    "one off. weir.toml(5) describes the other kinds of values.";
+    "Options without a value are on when they are named alone; `--protected-mode=no` turns one "
+    "off. weir.toml(5) describes the kinds of values.";
 
 constexpr const char* kPing =
     "`weir-server --ping` is for the health checks of containers. It is silent if the server "
@@ -79,6 +80,23 @@ void AddRows(ManPage& page, const char* title, const Row (&rows)[kCount]) {
   for (const Row& row : rows) page.Item(Bold(row.name), row.text);
 }
 
+void AddServerOption(ManPage& page, const OptionSpec& spec) {
+  const std::string name = absl::StrCat("--", AbslView(spec.name));
+  const std::string fallback = FallbackText(spec);
+  page.Item(OptionKind(spec) == "FLAG" ? Bold(name)
+                                       : absl::StrCat(Bold(name), " ", Italic(OptionKind(spec))),
+            absl::StrCat(OptionHelp(spec), fallback.empty() ? "" : " Default: ", fallback,
+                         fallback.empty() ? "" : "."));
+}
+
+std::string GroupsText() {
+  std::string words;
+  for (const OptionGroupTitle& group : OptionGroups()) {
+    absl::StrAppend(&words, words.empty() ? "" : ", ", AbslView(group.word));
+  }
+  return absl::StrCat(kHelpHelp, " The groups are: ", words, ".");
+}
+
 }  // namespace
 
 std::string ServerPage() {
@@ -88,16 +106,14 @@ std::string ServerPage() {
   page.Section("DESCRIPTION");
   page.Text(kServerDescription);
   page.Section("OPTIONS");
-  page.Item(Bold("--help"), "Prints the options and exits.");
-  page.Item(absl::StrCat(Bold("--ping"), " [", Italic("ADDRESS"), "]"), kPingHelp);
-  page.Item(Bold("--version"), "Prints the version and exits.");
-  for (const OptionSpec& spec : OptionTable()) {
-    const std::string name = absl::StrCat("--", AbslView(spec.name));
-    const bool is_flag = OptionKind(spec) == "FLAG";
-    const bool has_default = !is_flag && !spec.fallback.empty();
-    page.Item(is_flag ? Bold(name) : absl::StrCat(Bold(name), " ", Italic(OptionKind(spec))),
-              absl::StrCat(OptionHelp(spec), has_default ? " Default: " : "",
-                           has_default ? AbslView(spec.fallback) : "", has_default ? "." : ""));
+  for (const OptionGroupTitle& group : OptionGroups()) {
+    page.Subsection(group.title);
+    if (group.group == OptionGroup::kGeneral) {
+      page.Item(absl::StrCat(Bold("--help"), " [", Italic("GROUP"), "]"), GroupsText());
+      page.Item(Bold("--version"), kVersionHelp);
+      page.Item(absl::StrCat(Bold("--ping"), " [", Italic("ADDRESS"), "]"), kPingHelp);
+    }
+    for (const OptionSpec* const spec : OptionsOf(group.group)) AddServerOption(page, *spec);
   }
   page.Section("PING");
   page.Text(kPing);

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "core/base/instant.h"
 #include "core/rules/limit_counters.h"
@@ -12,48 +14,40 @@
 #include "core/table/table_bound.h"
 #include "server/config/option_checks.h"
 #include "server/config/options.h"
+#include "server/config/replica_option_rows.h"
 
 namespace weir {
 
-inline constexpr auto kRedisFlag = std::to_array<RedisWord>({{"yes", "true"}, {"no", "false"}});
 inline constexpr auto kRedisLogLevels = std::to_array<RedisWord>({{"debug", "debug"},
                                                                   {"notice", "info"},
                                                                   {"verbose", "info"},
                                                                   {"warning", "warning"},
                                                                   {"warning", "error"}});
 
-inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
+// Those that are not of replicas.
+inline constexpr auto kServerOptionRows = std::to_array<OptionSpec>({
     {.name = "accept-damaged-state",
+     .group = OptionGroup::kRare,
+     .rank = 2,
      .field = &Options::accept_damaged_state,
      .fallback = "false",
      .summary = "Starts even if files in data-dir are damaged, and logs what is lost. By default "
                 "weir then refuses to start."},
-    {.name = "ack-replicas",
-     .field = &Options::ack_replicas,
-     .fallback = "0",
-     .min = 0,
-     .max = 16,
-     .live = true,
-     .summary = "The number of replicas that must acknowledge a change before it is answered; see "
-                "docs/high-availability.md. Each admission then waits for the network."},
-    {.name = "ack-timeout",
-     .field = &Options::ack_timeout,
-     .fallback = "200ms",
-     .min = 1,
-     .max = 60'000,
-     .live = true,
-     .summary = "The time after which an answer that waits for ack-replicas is NOACK."},
     {.name = "admin-bind",
+     .group = OptionGroup::kHttp,
      .field = &Options::admin_bind,
      .fallback = "127.0.0.1",
      .summary = "The IP addresses of admin-port, separated by commas."},
     {.name = "admin-hosts",
+     .group = OptionGroup::kHttp,
      .field = &Options::admin_hosts,
      .fallback = "",
      .summary = "Names under which browsers reach the page on admin-port, separated by commas. The "
                 "page always answers to localhost and to the addresses of admin-bind, and refuses "
                 "other names, because any site can give its own name the address of this host."},
     {.name = "admin-port",
+     .group = OptionGroup::kHttp,
+     .rank = 1,
      .field = &Options::admin_port,
      .fallback = "0",
      .min = 0,
@@ -61,44 +55,56 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .summary = "The TCP port where operators ask over HTTP: the live page, /metrics, /livez, "
                 "/readyz; usually 7382. 0 for none."},
     {.name = "allow-explicit-time",
+     .group = OptionGroup::kRare,
      .field = &Options::allow_explicit_time,
      .fallback = "false",
      .summary = "Lets clients set the time of a decision (AT). Only for tests and replays: full "
                 "buckets are never dropped, and a sliding window counts again 2^31 windows later "
                 "(24 days of 1 ms)."},
     {.name = "backup-dir",
+     .group = OptionGroup::kState,
      .field = &Options::backup_dir,
      .fallback = "",
      .summary = "The directory for RL.BACKUP, on the file system of data-dir, made if it does not "
                 "exist. Without one there are no backups."},
     {.name = "bind",
+     .group = OptionGroup::kListen,
+     .rank = 2,
      .field = &Options::bind,
      .fallback = "127.0.0.1",
      .summary = "The IP addresses to listen on, separated by commas."},
     {.name = "checks",
+     .group = OptionGroup::kHttp,
      .field = &Options::checks,
      .fallback = "",
      .summary = "A TOML file of the routes of /check/NAME, read at the start and at SIGHUP; see "
                 "docs/http.md."},
     {.name = "config",
+     .group = OptionGroup::kGeneral,
      .field = &Options::config,
      .fallback = "",
      .summary = "A TOML file with more options; those on the command line override it."},
     {.name = "data-dir",
+     .group = OptionGroup::kState,
+     .rank = 1,
      .field = &Options::data_dir,
      .fallback = "",
      .redis_alias = "dir",
      .summary = "The directory to keep the state in; without one, nothing survives a restart."},
     {.name = "durability",
+     .group = OptionGroup::kState,
+     .rank = 2,
      .field = &Options::durability,
      .fallback = "snapshot",
      .summary = "How much a crash may lose. `snapshot`: the last snapshot-interval; `always`: "
                 "nothing, each admission waits for the disk; `none`: everything."},
     {.name = "http-bind",
+     .group = OptionGroup::kHttp,
      .field = &Options::http_bind,
      .fallback = "127.0.0.1",
      .summary = "The IP addresses of http-port and http-tls-port, separated by commas."},
     {.name = "http-hosts",
+     .group = OptionGroup::kHttp,
      .field = &Options::http_hosts,
      .fallback = "",
      .summary = "Names with a dot under which clients without a login reach /v1 and /check on "
@@ -106,6 +112,8 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
                 "always answered; other names are refused, because any site can give its own name "
                 "the address of this host."},
     {.name = "http-port",
+     .group = OptionGroup::kHttp,
+     .rank = 2,
      .field = &Options::http_port,
      .fallback = "0",
      .min = 0,
@@ -113,6 +121,7 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .summary = "The TCP port where applications and proxies ask over HTTP; usually 7381. 0 for "
                 "none."},
     {.name = "http-tls-port",
+     .group = OptionGroup::kHttp,
      .field = &Options::http_tls_port,
      .fallback = "0",
      .min = 0,
@@ -120,10 +129,12 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .summary = "The TCP port for HTTPS, with the certificate and the clients of tls-port; 0 for "
                 "none."},
     {.name = "http-unix-socket",
+     .group = OptionGroup::kHttp,
      .field = &Options::http_unix_socket,
      .fallback = "",
      .summary = "The path of a Unix socket for HTTP, with the mode of unix-socket-perm."},
     {.name = "latency-monitor-threshold",
+     .group = OptionGroup::kLogs,
      .field = &Options::latency_monitor_threshold,
      .fallback = "0",
      .min = 0,
@@ -132,12 +143,16 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .summary =
          "LATENCY records events that take at least this many milliseconds; 0 records none."},
     {.name = "log-format",
+     .group = OptionGroup::kLogs,
+     .rank = 2,
      .field = &Options::log_format,
      .fallback = "text",
      .summary =
          "How log lines are written: `text`, or `json`, one object a line with time, level and "
          "message."},
     {.name = "log-level",
+     .group = OptionGroup::kLogs,
+     .rank = 1,
      .field = &Options::log_level,
      .fallback = "info",
      .redis_alias = "loglevel",
@@ -145,6 +160,8 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .live = true,
      .summary = "The lowest level of log lines that are written to standard error."},
     {.name = "max-clients",
+     .group = OptionGroup::kMemory,
+     .rank = 2,
      .field = &Options::max_clients,
      .fallback = "10000",
      .min = 1,
@@ -154,6 +171,7 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .check = CheckClientsFit,
      .summary = "The maximum number of connections. Each needs a file descriptor and 2 KiB."},
     {.name = "max-clients-memory",
+     .group = OptionGroup::kMemory,
      .field = &Options::max_clients_memory,
      .fallback = "67108864",
      .min = std::int64_t{1} << 20,
@@ -164,6 +182,7 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
                 "replies, transactions, requests that wait for tokens. Above it the client that "
                 "holds the most is closed. At least 1mb; 0 is no bound."},
     {.name = "max-hold",
+     .group = OptionGroup::kLimits,
      .field = &Options::max_hold,
      .fallback = "3600s",
      .min = 1,
@@ -171,6 +190,7 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .summary = "The longest TTL of RL.RESERVE, at most 24h. The reservation of a client that "
                 "died ends after at most this time."},
     {.name = "max-holds",
+     .group = OptionGroup::kLimits,
      .field = &Options::max_holds,
      .fallback = "1000000",
      .min = 0,
@@ -181,6 +201,8 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
          "up to a minute after it is settled. All may take 256 bytes for each of the "
          "maximum, and a named user a tenth of the number and of the memory."},
     {.name = "max-memory",
+     .group = OptionGroup::kMemory,
+     .rank = 1,
      .field = &Options::max_memory,
      .fallback = "0",
      .min = TableBound::kBytesMin,
@@ -192,6 +214,8 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
          "those that have used the smallest share of their limit. Holds may take a quarter. At "
          "least 32mb; 0 is no bound."},
     {.name = "max-wait",
+     .group = OptionGroup::kLimits,
+     .rank = 2,
      .field = &Options::max_wait,
      .fallback = "60s",
      .min = 0,
@@ -201,6 +225,7 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
          "past that of an empty bucket by more than the longest of this, its capacity and its "
          "ban."},
     {.name = "metrics-max-limits",
+     .group = OptionGroup::kHttp,
      .field = &Options::metrics_max_limits,
      .fallback = "500",
      .min = 0,
@@ -208,32 +233,15 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .summary = "The number of limits that /metrics counts one by one, at most 4,096: policies and "
                 "labelled limits first, then those that are asked first. All others are counted "
                 "together until the server stops."},
-    {.name = "min-replicas-max-lag",
-     .field = &Options::min_replicas_max_lag,
-     .fallback = "2s",
-     .min = 100,
-     .max = 3'600'000,
-     .redis_seconds = true,
-     .live = true,
-     .summary = "A replica counts for min-replicas-to-write or ack-replicas only if it was heard "
-                "within this time. A promotion waits for this time after the replica's last "
-                "acknowledgement."},
-    {.name = "min-replicas-to-write",
-     .field = &Options::min_replicas_to_write,
-     .fallback = "0",
-     .min = 0,
-     .max = 16,
-     .live = true,
-     .summary = "The number of replicas without which a primary admits nothing, and answers "
-                "NOREPLICAS. With all replicas, an old primary has stopped before one of them is "
-                "promoted; see docs/high-availability.md."},
     {.name = "notify-at",
+     .group = OptionGroup::kLimits,
      .field = &Options::notify_at,
      .fallback = "80,95,100",
      .live = true,
      .summary = "The percentages of a window, or of a held limit, at which an admission is told on "
                 "the channel weir:used; see docs/observing.md."},
     {.name = "notify-interval",
+     .group = OptionGroup::kLimits,
      .field = &Options::notify_interval,
      .fallback = "60s",
      .min = 0,
@@ -242,6 +250,7 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .summary = "The time between two messages on weir:denied about the same key and limit, from "
                 "each thread; 0 tells every denial."},
     {.name = "on-persist-error",
+     .group = OptionGroup::kState,
      .field = &Options::on_persist_error,
      .fallback = "refuse",
      .live = true,
@@ -249,142 +258,60 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
                 "would be admitted or start a ban get MISCONF; `serve`: they are answered, and a "
                 "crash may lose what they change."},
     {.name = "open-checks",
+     .group = OptionGroup::kHttp,
      .field = &Options::open_checks,
      .fallback = "true",
      .summary = "Answers /check?key=K&limit=10/s on http-port, where the URL has the limits. "
-                "`false`: only the routes of `checks` are answered."},
+                "Off: only the routes of `checks` are answered."},
     {.name = "policies",
+     .group = OptionGroup::kLimits,
+     .rank = 1,
      .field = &Options::policies,
      .fallback = "",
      .summary = "A TOML file of policies, read at the start, at RL.POLICY RELOAD and at SIGHUP."},
     {.name = "port",
+     .group = OptionGroup::kListen,
+     .rank = 1,
      .field = &Options::port,
      .fallback = "7379",
      .min = 0,
      .max = 65'535,
      .summary = "The TCP port to listen on; 0 takes any free one."},
-    {.name = "primary-password",
-     .field = &Options::primary_password,
-     .fallback = "",
-     .redis_alias = "masterauth",
-     .live = true,
-     .secret = true,
-     .check = CheckNoPrimaryPasswordFile,
-     .summary = "The password with which a replica logs in to its primary. Never shown. Safer in "
-                "a file than on a command line, which other users can read."},
-    {.name = "primary-password-file",
-     .field = &Options::primary_password_file,
-     .fallback = "",
-     .summary = "A file whose first line is primary-password; read at the start and at SIGHUP."},
-    {.name = "primary-user",
-     .field = &Options::primary_user,
-     .fallback = "",
-     .redis_alias = "masteruser",
-     .live = true,
-     .summary = "The user that a replica logs in as to its primary; by default `default`."},
     {.name = "protected-mode",
+     .group = OptionGroup::kAccess,
      .field = &Options::protected_mode,
      .fallback = "true",
      .redis_words = kRedisFlag,
      .live = true,
      .summary = "While neither a password nor a certificate is required, serves only clients that "
                 "connect over loopback or a Unix socket."},
-    {.name = "repl-backlog-size",
-     .field = &Options::repl_backlog_size,
-     .fallback = "16777216",
-     .min = std::int64_t{1} << 20,
-     .max = std::int64_t{1} << 32,
-     .live = true,
-     .summary = "The memory for the latest changes, kept for replicas once there is one. A replica "
-                "that was away for longer gets whole the parts of the table that have changed."},
-    {.name = "repl-timeout",
-     .field = &Options::repl_timeout,
-     .fallback = "5s",
-     .min = 100,
-     .max = 3'600'000,
-     .redis_seconds = true,
-     .live = true,
-     .summary = "The silence after which a replica and its primary take the link between them for "
-                "broken."},
-    {.name = "replica-announce-ip",
-     .field = &Options::replica_announce_ip,
-     .fallback = "",
-     .live = true,
-     .summary = "The address under which a replica is listed by its primary, and found by Sentinel "
-                "and clients; by default that of its connection."},
-    {.name = "replica-announce-port",
-     .field = &Options::replica_announce_port,
-     .fallback = "0",
-     .min = 0,
-     .max = 65'535,
-     .live = true,
-     .summary = "The port likewise; 0 is `port`, or `tls-port` with replication-tls."},
-    {.name = "replica-announced",
-     .field = &Options::replica_announced,
-     .fallback = "true",
-     .redis_words = kRedisFlag,
-     .live = true,
-     .summary = "Whether Sentinel tells clients about this replica."},
-    {.name = "replica-priority",
-     .field = &Options::replica_priority,
-     .fallback = "100",
-     .min = 0,
-     .max = INT32_MAX,
-     .live = true,
-     .summary = "Sentinel promotes the replica with the lowest number; one with 0 never."},
-    {.name = "replica-serve-stale-data",
-     .field = &Options::replica_serve_stale_data,
-     .fallback = "true",
-     .redis_words = kRedisFlag,
-     .live = true,
-     .summary = "Whether a replica that has lost its primary answers RL.PEEK and other commands "
-                "that look at buckets; with `false` they get MASTERDOWN."},
-    {.name = "replicaof",
-     .field = &Options::replicaof,
-     .fallback = "",
-     .summary = "The primary that the server follows as a replica, as \"HOST PORT\". REPLICAOF "
-                "changes it while the server runs."},
-    {.name = "replication-tls",
-     .field = &Options::replication_tls,
-     .fallback = "false",
-     .redis_alias = "tls-replication",
-     .redis_words = kRedisFlag,
-     .summary = "Whether a replica connects to its primary by TLS. The primary's certificate must "
-                "be signed by tls-ca; its name is not checked. The replica shows tls-cert, if that "
-                "is set."},
     {.name = "requirepass",
+     .group = OptionGroup::kAccess,
      .field = &Options::requirepass,
      .fallback = "",
      .summary = "The password of the user `default`; if set, clients must give it. Never shown. "
                 "Safer in a file than on a command line, which other users can read."},
     {.name = "requirepass-file",
+     .group = OptionGroup::kAccess,
+     .rank = 1,
      .field = &Options::requirepass_file,
      .fallback = "",
      .summary = "A file whose first line is requirepass; read at the start and at SIGHUP."},
     {.name = "reset-clock",
+     .group = OptionGroup::kRare,
+     .rank = 1,
      .field = &Options::reset_clock,
      .fallback = "false",
      .summary = "Starts at the wall clock's time even if the data directory has a later one. For a "
                 "single start, after a wrong clock was corrected."},
-    {.name = "sentinel",
-     .field = &Options::sentinel,
-     .fallback = "",
-     .summary = "The name by which Redis Sentinel monitors this group of servers. The server then "
-                "heeds Sentinel's messages: an old primary follows the new one, and a primary that "
-                "starts waits until Sentinel has confirmed it."},
-    {.name = "sentinel-wait",
-     .field = &Options::sentinel_wait,
-     .fallback = "10s",
-     .min = 0,
-     .max = 3'600'000,
-     .summary = "The time for which a starting server waits for Sentinel before it serves as a "
-                "primary; 0 is without end."},
     {.name = "server-name",
+     .group = OptionGroup::kHttp,
      .field = &Options::server_name,
      .fallback = "",
      .summary = "The name under which the live page shows this server; by default that of the "
                 "host."},
     {.name = "slowlog-log-slower-than",
+     .group = OptionGroup::kLogs,
      .field = &Options::slowlog_log_slower_than,
      .fallback = "10000",
      .min = -1,
@@ -393,6 +320,7 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .summary = "SLOWLOG records commands that take at least this many microseconds; -1 records "
                 "none."},
     {.name = "slowlog-max-len",
+     .group = OptionGroup::kLogs,
      .field = &Options::slowlog_max_len,
      .fallback = "128",
      .min = 0,
@@ -400,6 +328,7 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .live = true,
      .summary = "The maximum number of entries in SLOWLOG. Each takes up to 6 KiB."},
     {.name = "snapshot-interval",
+     .group = OptionGroup::kState,
      .field = &Options::snapshot_interval,
      .fallback = "1s",
      .min = 10,
@@ -407,6 +336,7 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .live = true,
      .summary = "The time between saves. A shorter one loses less in a crash and writes more."},
     {.name = "threads",
+     .group = OptionGroup::kListen,
      .field = &Options::threads,
      .fallback = "0",
      .min = 0,
@@ -414,6 +344,7 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .redis_alias = "io-threads",
      .summary = "The number of threads that serve connections; 0 is one per core, at most 8."},
     {.name = "timeout",
+     .group = OptionGroup::kMemory,
      .field = &Options::timeout,
      .fallback = "0s",
      .min = 0,
@@ -422,55 +353,91 @@ inline constexpr auto kOptionRows = std::to_array<OptionSpec>({
      .live = true,
      .summary = "Closes connections that have been idle for this long; 0 never does."},
     {.name = "tls-auth-clients",
+     .group = OptionGroup::kTls,
      .field = &Options::tls_auth_clients,
      .fallback = "yes",
      .summary = "Whether a client must show a certificate signed by tls-ca. With `optional` it may "
                 "show none, but not a wrong one."},
     {.name = "tls-ca",
+     .group = OptionGroup::kTls,
      .field = &Options::tls_ca,
      .fallback = "",
      .redis_alias = "tls-ca-cert-file",
      .summary = "A PEM file: the authorities that sign the certificates of clients, and of the "
                 "primary with replication-tls; read again at SIGHUP."},
     {.name = "tls-cert",
+     .group = OptionGroup::kTls,
+     .rank = 2,
      .field = &Options::tls_cert,
      .fallback = "",
      .redis_alias = "tls-cert-file",
      .summary =
          "A PEM file: the server's certificate, then intermediate ones; read again at SIGHUP."},
     {.name = "tls-key",
+     .group = OptionGroup::kTls,
      .field = &Options::tls_key,
      .fallback = "",
      .redis_alias = "tls-key-file",
      .summary = "A PEM file: the private key of tls-cert, without a password."},
     {.name = "tls-only",
+     .group = OptionGroup::kTls,
      .field = &Options::tls_only,
      .fallback = "false",
      .summary = "Disables the plain-text port; all TCP clients must use TLS."},
     {.name = "tls-port",
+     .group = OptionGroup::kTls,
+     .rank = 1,
      .field = &Options::tls_port,
      .fallback = "0",
      .min = 0,
      .max = 65'535,
      .summary = "The TCP port for TLS, on the addresses of bind; 0 for none."},
     {.name = "unix-socket",
+     .group = OptionGroup::kListen,
      .field = &Options::unix_socket,
      .fallback = "",
      .redis_alias = "unixsocket",
      .summary = "The path of a Unix socket to listen on as well."},
     {.name = "unix-socket-perm",
+     .group = OptionGroup::kListen,
      .field = &Options::unix_socket_perm,
      .fallback = "700",
      .redis_alias = "unixsocketperm",
      .summary = "Who may connect to the Unix sockets, as their mode: the owner, the group too, or "
                 "all users."},
     {.name = "users-file",
+     .group = OptionGroup::kAccess,
+     .rank = 2,
      .field = &Options::users_file,
      .fallback = "",
      .redis_alias = "aclfile",
      .summary = "A file of users, one per line as in Redis's ACL files; read at the start and at "
                 "ACL LOAD."},
 });
+
+// The index in both arrays, one behind the other, of each of their rows in the order of the names.
+template <std::size_t kFirst, std::size_t kSecond>
+[[nodiscard]] consteval std::array<std::size_t, kFirst + kSecond> MergedOrder(
+    const std::array<OptionSpec, kFirst>& first, const std::array<OptionSpec, kSecond>& second) {
+  std::array<std::size_t, kFirst + kSecond> order{};
+  std::size_t i = 0;
+  std::size_t j = 0;
+  for (std::size_t& place : order) {
+    const bool is_first = j == kSecond || (i < kFirst && first[i].name < second[j].name);
+    place = is_first ? i++ : kFirst + j++;
+  }
+  return order;
+}
+
+inline constexpr auto kOptionRows = []<std::size_t... kIs>(std::index_sequence<kIs...>) {
+  constexpr auto kOrder = MergedOrder(kServerOptionRows, kReplicaOptionRows);
+  constexpr auto kRow = [](std::size_t index) {
+    return index < kServerOptionRows.size() ? kServerOptionRows[index]
+                                            : kReplicaOptionRows[index - kServerOptionRows.size()];
+  };
+  return std::array{kRow(kOrder[kIs])...};
+}
+(std::make_index_sequence<kServerOptionRows.size() + kReplicaOptionRows.size()>());
 
 static_assert(std::ranges::is_sorted(kOptionRows, {}, &OptionSpec::name));
 

@@ -151,6 +151,12 @@ std::optional<Secret> Parse(const OptionSpec&, std::string_view text, Secret Opt
   return Secret(text);
 }
 
+std::optional<bool> Parse(const OptionSpec&, std::string_view text, bool Options::*) {
+  if (text == "true" || text == "yes") return true;
+  if (text == "false" || text == "no") return false;
+  return std::nullopt;
+}
+
 template <typename Word>
 std::optional<Word> Parse(const OptionSpec&, std::string_view text, Word Options::*) {
   const std::vector<std::string> words = absl::StrSplit(AbslView(OptionWords(Word{})), '|');

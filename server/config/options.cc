@@ -16,7 +16,7 @@
 #include "absl/strings/str_split.h"
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
+#include <CLI/Formatter.hpp>  // App has one
 
 #include "core/base/byte_order_mark.h"
 #include "core/base/check.h"
@@ -24,6 +24,7 @@
 #include "core/base/nearest.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
+#include "server/config/option_help.h"
 #include "server/config/option_rows.h"
 #include "server/config/version.h"
 #include "server/os/wipe.h"
@@ -40,19 +41,11 @@ const OptionSpec* FindOption(std::string_view name) {
 
 // --- The command line and the file ---------------------------------------------------------------
 
-// The type and the default value, as --help shows them.
-std::string ValueText(const OptionSpec& spec) {
-  return absl::StrCat(AbslView(OptionKind(spec)), spec.fallback.empty() ? "" : "=",
-                      AbslView(spec.fallback));
-}
-
 // Takes a missing value for an empty one, so that the error for a wrong value covers it.
-CLI::Option* AddOption(CLI::App& app, const OptionSpec& spec) {
-  const std::string name = absl::StrCat("--", AbslView(spec.name));
-  const std::string help = OptionHelp(spec);
-  if (std::holds_alternative<bool Options::*>(spec.field)) return app.add_flag(name, help);
-  CLI::Option* option = app.add_option(name, CLI::callback_t(), help);
-  return option->expected(0, 1)->option_text(ValueText(spec));
+CLI::Option* AddOption(CLI::App& app, const std::string& name, bool is_flag = false) {
+  CLI::Option* option = is_flag ? app.add_flag(name) : app.add_option(name, CLI::callback_t());
+  if (!is_flag) option->expected(0, 1);
+  return option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
@@ -324,34 +317,34 @@ absl::Status ApplyOptionsFile(std::string_view text, const std::string& path, Op
   return absl::OkStatus();
 }
 
-// CLI11 splits the command line, lays out --help and parses the syntax of the file; values are
-// parsed here. CLI11 throws, and this function catches it.
+// CLI11 splits the command line and parses the syntax of the file; values are parsed here. CLI11
+// throws, and this function catches it.
 absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) {
-  CLI::App app("A rate-limit server that speaks the Redis protocol.", "weir-server");
+  CLI::App app("", "weir-server");
+  app.set_help_flag();
   app.set_version_flag("--version", "weir " + std::string(kVersion));
-  app.get_formatter()->column_width(34);
   app.allow_extras();
   std::vector<std::pair<const OptionSpec*, const CLI::Option*>> given;
   for (const OptionSpec& spec : kOptionRows) {
-    CLI::Option* option = AddOption(app, spec);
-    option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-    given.emplace_back(&spec, option);
+    const bool is_flag = std::holds_alternative<bool Options::*>(spec.field);
+    given.emplace_back(&spec, AddOption(app, absl::StrCat("--", AbslView(spec.name)), is_flag));
   }
-  const CLI::Option* const ping = app.add_option("--ping", CLI::callback_t(), kPingHelp)
-                                      ->expected(0, 1)
-                                      ->option_text("[ADDRESS]")
-                                      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  const CLI::Option* const ping = AddOption(app, "--ping");
+  const CLI::Option* const help = AddOption(app, "-h,--help");
   CommandLine line{.options = DefaultOptions()};
   try {
     app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    line.print_and_exit = app.help();
-    return line;
   } catch (const CLI::CallForVersion& version) {
     line.print_and_exit = absl::StrCat(version.what(), "\n");
     return line;
   } catch (const CLI::ParseError& error) {
     return absl::InvalidArgumentError(error.what());
+  }
+  if (!help->results().empty()) {
+    absl::StatusOr<std::string> text = HelpText(help->results().back());
+    if (!text.ok()) return text.status();
+    line.print_and_exit = *std::move(text);
+    return line;
   }
   if (const std::vector<std::string> unknown = app.remaining(); !unknown.empty()) {
     const std::string_view argument = unknown.front();

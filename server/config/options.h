@@ -47,7 +47,6 @@ struct HostName {
   std::string name;  // empty: none
 };
 
-// A server as clients name it.
 // A size of memory.
 struct ByteCount {
   std::int64_t bytes = 0;
@@ -171,6 +170,21 @@ struct RedisWord {
   std::string_view ours;
 };
 
+// What an option is about. --help shows the groups in this order (option_help.h).
+enum class OptionGroup {
+  kGeneral,
+  kListen,
+  kAccess,
+  kState,
+  kLimits,
+  kMemory,
+  kHttp,
+  kReplicas,
+  kTls,
+  kLogs,
+  kRare
+};
+
 // The row of one option.
 struct OptionSpec {
   using Field =
@@ -182,6 +196,8 @@ struct OptionSpec {
                    TlsAuthClients Options::*, UnixSocketPerm Options::*>;
 
   std::string_view name;  // without the dashes
+  OptionGroup group;
+  int rank = 0;  // 1, 2: its place at the front of its group; 0: behind those, by its name
   Field field;
   std::string_view fallback;  // spelled as on the command line
   // The range of a number, of a size in bytes (0 is allowed, too), or of a duration in
@@ -217,7 +233,7 @@ struct OptionSpec {
 //     number         digits             in the row's range
 //     size           digits [unit]      k, m, g: thousands; kb, mb, gb: powers of 1,024
 //     duration       0 | digits (ms|s|m|h)
-//     flag           true | false
+//     flag           true | false       yes and no mean the same
 //     word           one of the words of its type
 //     text           any
 absl::Status SetOption(const OptionSpec& spec, std::string_view text, Options& options);
@@ -249,17 +265,10 @@ absl::Status ApplyOptionsFile(std::string_view text, const std::string& path, Op
 // Reads a host name, or an IP address in any spelling. Unset if it is neither.
 [[nodiscard]] std::optional<std::string> ParseHost(std::string_view text);
 
-// Fails with kInvalidArgument if an option lacks another one that it needs. (requirepass and
-// users-file, which exclude each other, are those of AccessList::Configure; the files of TLS those
-// of TlsContext::Load; the places of a password those of ReadPasswords.)
+// Fails with kInvalidArgument if an option lacks another one that it needs. (The places of a
+// password, and users-file beside one, are those of ReadPasswords; the files of TLS those of
+// TlsContext::Load.)
 absl::Status CheckTogether(const Options& options);
-
-// The meaning of --ping, for --help and the manual page.
-inline constexpr const char* kPingHelp =
-    "Asks a running server whether it answers, and exits with 0 or 1: the one that the other "
-    "options describe, or the one at ADDRESS (HOST:PORT, an IPv6 address with the port of the "
-    "options, "
-    "or the path of a Unix socket).";
 
 // A command line: the options to serve with, unless it asks for something else.
 struct CommandLine {

@@ -219,6 +219,7 @@ class StartTest(ServerTest):
             (["--log-level", "loud"], ["log-level", "'loud'", "debug, info, warning, error"]),
             (["--max-wait", "1y"], ["max-wait", "'1y'"]),
             (["--nonsense"], ["--nonsense", "--help"]),
+            (["--help", "lsten"], ["'lsten'", "--help listen"]),
             (["nonsense"], ["'nonsense'", "--help"]),
             (["--config", "absent.toml"], ["config", "absent.toml", "No such file"]),
             (["--config", "."], ["config", "Is a directory"]),
@@ -232,7 +233,10 @@ class StartTest(ServerTest):
         printed, _ = self.run_client(os.environ["WEIR_SERVER"], "--help")
         for option in ("--port", "--bind", "--threads", "--max-clients", "--config", "--log-level"):
             self.assertIn(option, printed)
-        self.assertIn("7379", printed)
+        self.assertIn("--port NUMBER=7379 ", printed)
+        group, _ = self.run_client(os.environ["WEIR_SERVER"], "--help", "state")
+        self.assertTrue(group.startswith("State and durability (--help state)\n"), group)
+        self.assertIn(f"\n\n{group}\n", printed)
         printed, _ = self.run_client(os.environ["WEIR_SERVER"], "--version")
         self.assertRegex(printed, r"^weir \d+\.\d+\.\d+\n$")
 

@@ -63,6 +63,8 @@ class CompletionTest(unittest.TestCase):
         self.assertEqual(complete("weir-server", "--durability", "a"), ["always"])
         self.assertEqual(complete("weir-server", "--durability", "=", "s"), ["snapshot"])
 
+        self.assertEqual(complete("weir-server", "--help", "t"), ["tls"])
+
     def test_files_are_offered_where_a_file_is_meant(self):
         self.assertEqual(complete("weir-server", "--config", ""), ["a.toml", "b.toml"])
         self.assertEqual(complete("weir-server", "--config", "=", "b"), ["b.toml"])
@@ -74,6 +76,7 @@ class CompletionTest(unittest.TestCase):
     def test_nothing_is_offered_for_numbers_and_passwords(self):
         self.assertEqual(complete("weir-server", "--port", ""), [])
         self.assertEqual(complete("weir-server", "--requirepass", ""), [])
+        self.assertEqual(complete("weir-server", "--primary-password", ""), [])
         self.assertEqual(complete("weir-replay", "--ask", ""), [])
 
 

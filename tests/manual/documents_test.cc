@@ -16,6 +16,7 @@
 #include "core/base/status.h"
 #include "manual/man_page.h"
 #include "replay/replay_options.h"
+#include "server/config/option_help.h"
 #include "server/config/options.h"
 
 namespace weir {
@@ -79,6 +80,24 @@ TEST(DocumentsTest, ThePagesOfTheServerHaveEveryOption) {
     EXPECT_THAT(in_file,
                 HasSubstr(absl::StrCat(
                     " Default: ", spec.fallback.empty() ? "none" : AbslView(spec.fallback), ".")));
+  }
+}
+
+// The operator finds an option in the manual where --help has it.
+TEST(DocumentsTest, ThePagesOfTheServerHaveTheOrderOfTheHelp) {
+  std::size_t on_line = 0;
+  std::size_t in_file = 0;
+  for (const OptionGroupTitle& group : OptionGroups()) {
+    on_line = ServerPage().find(absl::StrCat("\n.SS ", AbslView(group.title), "\n"), on_line);
+    ASSERT_NE(on_line, std::string::npos) << group.title;
+    for (const OptionSpec* const spec : OptionsOf(group.group)) {
+      const std::string name = Bold(absl::StrCat("--", AbslView(spec->name)));
+      on_line = ServerPage().find("\n.TP\n" + name, on_line);
+      ASSERT_NE(on_line, std::string::npos) << spec->name;
+      if (spec->name == "config") continue;
+      in_file = ConfigPage().find("\n.TP\n" + Bold(spec->name) + " = ", in_file);
+      ASSERT_NE(in_file, std::string::npos) << spec->name;
+    }
   }
 }
 

@@ -86,7 +86,11 @@ inline const std::map<std::string_view, std::vector<OptionExample>> kGoodOptions
     {"primary-password", {{"secret", "\"secret\"", "secret"}, {"", "\"\"", ""}}},
     {"primary-password-file", {{"link.txt", "\"link.txt\"", "link.txt"}}},
     {"primary-user", {{"link", "\"link\"", "link"}}},
-    {"protected-mode", {{"true", "true", "true"}, {"false", "false", "false"}}},
+    {"protected-mode",
+     {{"true", "true", "true"},
+      {"false", "false", "false"},
+      {"yes", "yes", "true"},
+      {"no", "\"no\"", "false"}}},
     {"repl-backlog-size",
      {{"0", "0", "0"}, {"1mb", "\"1mb\"", "1048576"}, {"64mb", "\"64mb\"", "67108864"}}},
     {"repl-timeout", {{"100ms", "\"100ms\"", "100ms"}, {"1h", "\"1h\"", "3600s"}}},
@@ -138,7 +142,7 @@ inline constexpr const char* kAddressesWanted =
     "1 to 16 different IP addresses, separated by commas, as in 127.0.0.1,::1";
 
 inline const std::map<std::string_view, OptionMistakes> kBadOptions = {
-    {"accept-damaged-state", {{"yes", "TRUE", "1"}, "true or false"}},
+    {"accept-damaged-state", {{"on", "TRUE", "1"}, "true or false"}},
     {"ack-replicas", {{"", "-1", "17"}, "an integer from 0 to 16"}},
     {"ack-timeout", {{"", "0", "0s", "61s"}, "a time from 1ms to 60s with a unit (ms, s, m, h)"}},
     {"admin-bind", {{"", "localhost", "127.0.0.1:7382"}, kAddressesWanted}},
@@ -148,7 +152,7 @@ inline const std::map<std::string_view, OptionMistakes> kBadOptions = {
        " ", "x@y"},
       "at most 16 different host names without a port, separated by commas, as in weir.internal"}},
     {"admin-port", {{"", "-1", "65536", "http"}, "an integer from 0 to 65535"}},
-    {"allow-explicit-time", {{"yes", "TRUE", "1"}, "true or false"}},
+    {"allow-explicit-time", {{"on", "TRUE", "1"}, "true or false"}},
     {"backup-dir", {}},  // any text may be a path
     {"bind",
      {{"", ",", "localhost", "127.0.0.1:7379", "127.0.0.1,127.0.0.1", "::1,0::1", "256.0.0.1",
@@ -198,13 +202,13 @@ inline const std::map<std::string_view, OptionMistakes> kBadOptions = {
     {"notify-interval",
      {{"", "60", "-1s", "25h"}, "a time from 0s to 86400s with a unit (ms, s, m, h)"}},
     {"on-persist-error", {{"", "deny"}, "one of refuse, serve"}},
-    {"open-checks", {{"yes", "no", "1"}, "true or false"}},
+    {"open-checks", {{"on", "off", "1"}, "true or false"}},
     {"policies", {}},  // any text may be a path
     {"port", {{"", "-1", "65536", "redis", "0x1", "+1"}, "an integer from 0 to 65535"}},
     {"primary-password", {}},
     {"primary-password-file", {}},  // any text may be a path
     {"primary-user", {}},
-    {"protected-mode", {{"yes", "no"}, "true or false"}},
+    {"protected-mode", {{"on", "off"}, "true or false"}},
     {"repl-backlog-size",
      {{"", "1", "1023kb", "2000gb"}, "0, or a size from 1mb to 4gb with a unit (kb, mb, gb)"}},
     {"repl-timeout",
@@ -213,16 +217,16 @@ inline const std::map<std::string_view, OptionMistakes> kBadOptions = {
      {{"weir:7379", "a b", "[::1]", ".", "a..b", "weir-", "-weir", std::string(64, 'w')},
       "a host name or an IP address, as in weir.internal"}},
     {"replica-announce-port", {{"", "-1", "65536", "redis"}, "an integer from 0 to 65535"}},
-    {"replica-announced", {{"yes", "1"}, "true or false"}},
+    {"replica-announced", {{"on", "1"}, "true or false"}},
     {"replica-priority", {{"", "-1", "2147483648"}, "an integer from 0 to 2147483647"}},
-    {"replica-serve-stale-data", {{"yes", "1"}, "true or false"}},
+    {"replica-serve-stale-data", {{"on", "1"}, "true or false"}},
     {"replicaof",
      {{"weir", "weir:7379", "weir 0", "weir 65536", " 7379", "weir 7379 ", "no one"},
       "a host and a port from 1 to 65535, as in \"10.0.0.1 7379\""}},
-    {"replication-tls", {{"yes", "1"}, "true or false"}},
+    {"replication-tls", {{"on", "1"}, "true or false"}},
     {"requirepass", {}},
     {"requirepass-file", {}},  // any text may be a path
-    {"reset-clock", {{"yes", "1"}, "true or false"}},
+    {"reset-clock", {{"on", "1"}, "true or false"}},
     {"sentinel", {}},
     {"sentinel-wait", {{"", "5", "2h"}, "a time from 0s to 3600s with a unit (ms, s, m, h)"}},
     {"server-name",
@@ -240,7 +244,7 @@ inline const std::map<std::string_view, OptionMistakes> kBadOptions = {
     {"tls-ca", {}},  // any text may be a path
     {"tls-cert", {}},
     {"tls-key", {}},
-    {"tls-only", {{"yes"}, "true or false"}},
+    {"tls-only", {{"on"}, "true or false"}},
     {"tls-port", {{"", "-1", "65536"}, "an integer from 0 to 65535"}},
     {"unix-socket", {}},  // any text may be a path
     {"unix-socket-perm", {{"", "755", "0700", "u=rwx"}, "one of 700, 770, 777"}},

@@ -392,6 +392,15 @@ TEST(OptionsTest, HelpNamesEveryOption) {
     EXPECT_NE(help->print_and_exit.find(absl::StrCat("--", AbslView(spec.name))),
               std::string::npos);
   }
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"-h"}, {"--port", "1", "--help"}, {"--prot", "1", "--help"}, {"--help", "--port=x"}}) {
+    const auto again = Parse(words);
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ(again->print_and_exit, help->print_and_exit);
+  }
+  EXPECT_EQ(Parse({"--help", "tls"})->print_and_exit, Parse({"--help=tls"})->print_and_exit);
+  EXPECT_THAT(Parse({"--help", "tls"})->print_and_exit, testing::StartsWith("TLS "));
+  EXPECT_EQ(ErrorOf({"--help", "tlss"}), "unknown group 'tlss': did you mean --help tls?");
   const std::string live = "CONFIG SET may change it.";
   for (const OptionSpec& spec : OptionTable()) {
     EXPECT_EQ(OptionHelp(spec).ends_with(live), spec.live) << spec.name;
