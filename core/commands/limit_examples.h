@@ -79,6 +79,8 @@ inline constexpr std::array kCommit = {
     Example{"RL.COMMIT team:7 100k/m,cost=812 HOLD req-81", "1 99188 0 488 0"},
     Example{"RL.COMMIT team:7 50/h HOLD req-81", "ERR hold 'req-81' has no limit '50/h'"},
     Example{"RL.COMMIT team:7 HOLD req-82", "0 0 0 0 0"},
+    Example{"RL.COMMIT team:7 10 60 HOLD req-81",
+            "ERR invalid limit '10': expected count/period, as in 10/s: did you mean 10/60s?"},
     Example{"RL.COMMIT team:7 100k/m,cost=812", "ERR RL.COMMIT needs HOLD id"},
 };
 inline constexpr std::array kCancel = {
@@ -117,6 +119,8 @@ inline constexpr std::array kPolicySet = {
     Example{"RL.ALLOW user:42 @gold", "ERR unknown policy 'gold': RL.POLICY SET makes one"},
     Example{"RL.ALLOW user:42 @fre",
             "ERR unknown policy 'fre': did you mean @free? RL.POLICY SET makes one"},
+    Example{"RL.POLICY SET paid 10 60",
+            "ERR invalid limit '10': expected count/period, as in 10/s: did you mean 10/60s?"},
     Example{"RL.POLICY SET paid 5/h", "OK"},
     Example{"RL.ALLOW user:42 @paid COST 5", "1 0 0 3600000 0"},
     Example{"RL.POLICY SET paid 500/h,burst=5", "OK"},
@@ -128,6 +132,8 @@ inline constexpr std::array kPolicyOverride = {
     Example{"RL.POLICY SET free 2/s", "OK"},
     Example{"RL.POLICY OVERRIDE free user:1 100/s", "OK"},
     Example{"RL.POLICY OVERRIDE free user:2 none", "OK"},
+    Example{"RL.POLICY OVERRIDE fre user:3 none",
+            "ERR unknown policy 'fre': did you mean free? RL.POLICY SET makes one"},
     Example{"RL.ALLOW user:1 @free", "1 99 0 10 0"},
     Example{"RL.ALLOW user:2 @free", "0 0 -1 0 0"},
     Example{"RL.POLICY OVERRIDES free", "[\"user:1\" \"100/s\"]\n[\"user:2\" \"none\"]"},

@@ -21,12 +21,22 @@
 
 namespace weir {
 
+// The error of a change, with the policy that was probably meant if there is none of this name.
+template <typename Host>
+absl::Status WithNearestPolicy(Host& host, const absl::Status& status, std::string_view name) {
+  const Policies& policies = host.shared().policies;
+  if (!absl::IsNotFound(status) || policies.Find(name)) return status;
+  return UnknownPolicyAmong(name, policies, "");
+}
+
 template <typename Host>
 void LimitHandlers<Host>::PolicyDel(Call& call) {
   Host host(call);
   const absl::StatusOr<PolicyId> deleted =
       host.Isolated([&] { return host.shared().policies.Delete(host.arguments()[0]); });
-  if (!deleted.ok()) return host.Fail(deleted.status());
+  if (!deleted.ok()) {
+    return host.Fail(WithNearestPolicy(host, deleted.status(), host.arguments()[0]));
+  }
   host.ForgetPolicy(*deleted);
 }
 
@@ -54,7 +64,7 @@ void LimitHandlers<Host>::PolicyOverride(Call& call) {
   const std::string_view key = arguments[1];
   absl::StatusOr<PolicyLimits> limits = ParsePolicyLimits(arguments.subspan(2));
   if (!limits.ok()) return host.Fail(limits.status());
-  AcknowledgePolicy(host, host.Isolated(arguments.subspan(1, 1), [&] {
+  const absl::Status overridden = host.Isolated(arguments.subspan(1, 1), [&] {
     Policies& policies = host.shared().policies;
     const std::shared_ptr<const PolicyLimits> before = policies.LimitsOf(name, key);
     absl::Status made = policies.Override(name, key, *std::move(limits));
@@ -63,7 +73,8 @@ void LimitHandlers<Host>::PolicyOverride(Call& call) {
     const std::shared_ptr<const PolicyLimits> after = policies.LimitsOf(name, key);
     host.LogTrimmed(name, host.limiter().Trim(key, *before, *after, now));
     return made;
-  }));
+  });
+  AcknowledgePolicy(host, WithNearestPolicy(host, overridden, name));
 }
 
 template <typename Host>
@@ -71,7 +82,7 @@ void LimitHandlers<Host>::PolicyOverrides(Call& call) {
   Host host(call);
   const std::string_view name = host.arguments()[0];
   const std::shared_ptr<const Policy> policy = host.shared().policies.Find(name);
-  if (!policy) return host.Fail(UnknownPolicy(name));
+  if (!policy) return host.Fail(UnknownPolicyAmong(name, host.shared().policies, ""));
   host.Charge(WriteOverrides(host.reply(), *policy));
 }
 
@@ -115,7 +126,7 @@ void LimitHandlers<Host>::PolicyUnoverride(Call& call) {
   const absl::StatusOr<bool> removed = host.Isolated(arguments.subspan(1, 1), [&] {
     return host.shared().policies.RemoveOverride(arguments[0], arguments[1]);
   });
-  if (!removed.ok()) return host.Fail(removed.status());
+  if (!removed.ok()) return host.Fail(WithNearestPolicy(host, removed.status(), arguments[0]));
   host.MarkPoliciesDirty(*removed);
   host.reply().Integer(*removed ? 1 : 0);
 }

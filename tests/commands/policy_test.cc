@@ -52,8 +52,25 @@ TEST_F(RlPolicyTest, IsMadeShownListedAndDeleted) {
   EXPECT_EQ(Run("RL.POLICY LIST"), "*2\r\n$4\r\nFree\r\n$4\r\nfree\r\n");
   EXPECT_EQ(Run("RL.POLICY DEL free"), kOk);
   EXPECT_EQ(Run("RL.POLICY GET free"), "$-1\r\n");
-  EXPECT_EQ(Run("RL.POLICY DEL free"), "-ERR unknown policy 'free': RL.POLICY SET makes one\r\n");
+  EXPECT_EQ(Run("RL.POLICY DEL free"),
+            "-ERR unknown policy 'free': did you mean Free? RL.POLICY SET makes one\r\n");
   EXPECT_EQ(List("RL.POLICY LIST"), "Free|");
+}
+
+// The policy that was probably meant is named as these commands take it, without the @.
+TEST_F(RlPolicyTest, AnUnknownNameHintsTheNearest) {
+  EXPECT_EQ(Run("RL.POLICY SET free 10/s"), kOk);
+  for (const char* line : {"RL.POLICY DEL fre", "RL.POLICY OVERRIDE fre k 1/s",
+                           "RL.POLICY OVERRIDES fre", "RL.POLICY UNOVERRIDE fre k"}) {
+    EXPECT_EQ(Run(line),
+              "-ERR unknown policy 'fre': did you mean free? RL.POLICY SET makes one\r\n")
+        << line;
+  }
+  for (const char* line : {"RL.POLICY DEL gold", "RL.POLICY OVERRIDE gold k 1/s",
+                           "RL.POLICY OVERRIDES gold", "RL.POLICY UNOVERRIDE gold k"}) {
+    EXPECT_EQ(Run(line), "-ERR unknown policy 'gold': RL.POLICY SET makes one\r\n") << line;
+  }
+  EXPECT_EQ(Run("RL.POLICY GET free"), "*1\r\n$4\r\n10/s\r\n");
 }
 
 TEST_F(RlPolicyTest, OverridesAreMadeShownAndRemoved) {
