@@ -8,7 +8,10 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 # [/docs]
-from redis.commands import CommandsParser
+try:
+    from redis.commands import CommandsParser
+except ImportError:  # from redis-py 5.1 on
+    from redis._parsers import CommandsParser
 from steps import DEADLINE as deadline
 from steps import ADMIN_PASSWORD, ADMIN_USER, LOSSY_PORT, PASSWORD, PORT, USER, check, run
 

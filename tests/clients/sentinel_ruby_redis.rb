@@ -9,7 +9,7 @@ SENTINELS = ENV["WEIR_SENTINELS"].split.map do |address|
 end
 
 weir = Redis.new(
-  host: GROUP,
+  url: "redis://#{GROUP}",
   sentinels: SENTINELS,
   timeout: 1,
   reconnect_attempts: 0 # a request that is sent twice is charged twice

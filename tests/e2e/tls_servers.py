@@ -1,5 +1,6 @@
 """Certificates of an authority of the test's own, and servers that speak TLS with them."""
 
+import datetime
 import os
 import ssl
 import subprocess
@@ -15,7 +16,7 @@ class Authority:
         self.name = name
         self.certificate = self._path(f"{name}.pem")
         self._key = self._path(f"{name}.key")
-        named = ("-subj", f"/CN={name}", "-days", "1")
+        named = ("-subj", f"/CN={name}", "-days", "1", "-addext", "keyUsage=critical,keyCertSign")
         self._openssl("req", "-x509", *self._new_key(self._key), *named, "-out", self.certificate)
 
     def issue(self, name, days=1, prefix=None):
@@ -25,9 +26,18 @@ class Authority:
         named = ("-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1")
         self._openssl("req", "-new", *self._new_key(key), *named, "-out", asked)
         signed = ("-CA", self.certificate, "-CAkey", self._key, "-copy_extensions", "copy")
-        until = ("-days", str(days), "-out", certificate)
-        self._openssl("x509", "-req", "-in", asked, *signed, *until)
+        self._openssl("x509", "-req", "-in", asked, *signed, *self._until(days), "-out",
+                      certificate)
         return certificate, key
+
+    def _until(self, days):
+        # From version 3.4 on openssl takes no negative days, but an end.
+        if days >= 0 or b"-not_after" not in self._openssl("x509", "-help"):
+            return "-days", str(days)
+        now = datetime.datetime.now(datetime.timezone.utc)
+        ends = (now + datetime.timedelta(days=n) for n in (days - 1, days))
+        begin, end = (time.strftime("%Y%m%d%H%M%SZ") for time in ends)
+        return "-not_before", begin, "-not_after", end
 
     def _path(self, name):
         return os.path.join(self._directory, name)
@@ -38,7 +48,9 @@ class Authority:
 
     @staticmethod
     def _openssl(*words):
-        subprocess.run(("openssl", *words), check=True, capture_output=True, timeout=DEADLINE)
+        done = subprocess.run(("openssl", *words), check=True, capture_output=True,
+                              timeout=DEADLINE)
+        return done.stdout + done.stderr
 
 
 class TlsServerTest(ServerTest):

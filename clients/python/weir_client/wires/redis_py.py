@@ -28,6 +28,8 @@ _CLASSES = tuple(
     (getattr(exceptions, name), prefix) for name, prefix in _PREFIXES if hasattr(exceptions, name)
 )
 _FULL = "max number of clients reached"
+# From redis-py 5.1 on an AuthenticationError, as NOAUTH is; its first word is cut off, too.
+_WRONGPASS = "invalid username-password pair"
 
 
 def connection_options():
@@ -53,7 +55,8 @@ def outcome(error):
     text = str(error)
     for kind, prefix in _CLASSES:
         if isinstance(error, kind):
-            return Refused(f"{getattr(error, 'status_code', None) or prefix} {text}")
+            word = "WRONGPASS" if text.startswith(_WRONGPASS) else prefix
+            return Refused(f"{getattr(error, 'status_code', None) or word} {text}")
     if isinstance(error, exceptions.TimeoutError):
         return Lost("timeout", text)
     if isinstance(error, exceptions.ConnectionError):
