@@ -24,8 +24,8 @@ constexpr absl::string_view kTaken = "another record has its number or its meani
 constexpr absl::string_view kWithoutSums = "the sums of its bucket are missing";
 
 // The number of a sliding window wraps around (sliding_window.h), so one of 2^31 windows ago seems
-// to be of this moment. Returns whether so much time has passed since `mark` that this may be so:
-// then the bucket is full, as nothing was charged since.
+// to be of this moment. Returns true if 2^30 windows have passed since `mark`. The bucket is full
+// then, as no charge is later than the mark.
 bool IsLongOver(const LimitShape& shape, Instant mark, Instant now) {
   constexpr std::int64_t kWindows = std::int64_t{1} << 30;
   return shape.algorithm == Algorithm::kSlidingWindow && mark > Instant{} &&
@@ -164,8 +164,9 @@ void Loading::AddBucket(std::string_view key, std::string_view value) {
   if (limit == limits_.end() || limit->second.shape().algorithm != bucket_key->algorithm) {
     return Drop(key, full);
   }
-  const bool is_full = IsFull(limit->second, *bucket, options_.now) ||
-                       IsLongOver(limit->second.shape(), meta_.clock_mark, options_.now);
+  const bool is_full =
+      IsFull(limit->second, *bucket, options_.now) ||
+      (options_.drops_full && IsLongOver(limit->second.shape(), meta_.clock_mark, options_.now));
   if (is_full && options_.drops_full) {
     report_.full.fetch_add(1, std::memory_order_relaxed);
     return Drop(key, full);

@@ -31,7 +31,7 @@ struct LoadedMeta {
   TableGeneration generation{};
   std::uint32_t next_policy = 0;
   bool holds_are_stale = false;  // an older server has used the directory since
-  Instant clock_mark{};          // no bucket was charged later; 0: not known
+  Instant clock_mark{};          // no charge is later if clients give no time; 0: not known
 };
 
 class Loading {

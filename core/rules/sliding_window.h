@@ -45,11 +45,11 @@
 // window, and both counts to twice the limit's greatest count, so that the bucket delays callers by
 // two periods at most and never locks them out. Each host drops full buckets before 2^31 windows
 // have passed, so that no number wraps around: the server sweeps (core/limiter/sweeper.h), and
-// drops at its start what was over when it was saved; weir-replay sweeps between distant requests,
-// and the module knows the time of a value's last change. After a load (an RDB file, an AOF,
-// RESTORE) the module takes the time of the load for it. So in the 12 days after a load, a window
-// that is older than 2^31 windows may count once more, cut as above, until two periods after the
-// next request. A server whose clients give the time drops nothing.
+// drops at its start the windows that have ended since the last save; weir-replay sweeps between
+// distant requests, and the module knows the time of a value's last change. After a load (an RDB
+// file, an AOF, RESTORE) the module takes the time of the load for it. So in the 12 days after a
+// load, a window that is older than 2^31 windows may count once more, cut as above, until two
+// periods after the next request. A server whose clients give the time drops nothing.
 //
 // The bucket's counts exceed the limit's count after a charge of tokens that were not there, up to
 // an estimate of twice the count, and after the count was lowered: they fade as usual.

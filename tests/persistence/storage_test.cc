@@ -216,8 +216,6 @@ TEST_F(StorageTest, FullSlidingWindowsAreErasedWhenTheyAreDropped) {
   EXPECT_EQ(CountRecords(kBucketPrefix), 1U) << "the other is full for good";
 }
 
-// Goal: a directory of a server with --unclean-restart empty is read like any other, and the record
-// of that option is erased by the first load.
 // The number of a window comes again after 2^32 windows, and from half of that on an old one seems
 // to be a later one.
 TEST_F(StorageTest, ASlidingWindowThatIsLongOverDoesNotComeAgain) {
@@ -232,6 +230,8 @@ TEST_F(StorageTest, ASlidingWindowThatIsLongOverDoesNotComeAgain) {
   }
 }
 
+// Goal: a directory of a server with --unclean-restart empty is read like any other, and the record
+// of that option is erased by the first load.
 TEST_F(StorageTest, ReadsAnExhaustedRecordAsFull) {
   Start();
   server_.Decide("a", "10/h", 4);
