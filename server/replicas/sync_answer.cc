@@ -62,9 +62,10 @@ void ReplicationControl::AskRole(const AskedSync& asked) {
       .has_state = HasState()});
 }
 
-// A policy of the file alone is none: a server that has lost its disk has that, too.
+// The policies of the file do not count: a server that has lost its disk has them, too.
 bool ReplicationControl::HasState() const {
-  if (has_changed() || services_.limiter.size().buckets > 0) return true;
+  const Limiter& limiter = services_.limiter;
+  if (had_buckets() || limiter.size().buckets > 0 || limiter.open_holds() > 0) return true;
   const auto is_of_client = [](const std::shared_ptr<const Policy>& policy) {
     return !policy->from_file;
   };

@@ -116,9 +116,12 @@ struct Services {
   [[nodiscard]] bool syncing() const noexcept {
     return is_replica() && !replication->is_complete();
   }
-  // To be called after a turn that has changed something. One relaxed load, most of the time.
+  // To be called after a turn that has changed something. Two relaxed loads, most of the time;
+  // until there was a first bucket, about 10 us.
   void WakeReplication() {
-    if (replication) replication->Wake();
+    if (!replication) return;
+    if (!replication->had_buckets() && limiter.size().buckets > 0) replication->NoteBuckets();
+    replication->Wake();
   }
   // True if most commands are refused for one of these reasons.
   [[nodiscard]] bool is_preparing() const noexcept { return loading() || syncing() || gated(); }

@@ -214,16 +214,17 @@ class Replication {
   }
 
   // Takes the changes at once if no tick of replication is near, as after a time without any. One
-  // relaxed load otherwise. To be called after a turn that has changed something.
+  // relaxed load otherwise.
   void Wake() {
-    if (!has_changed()) has_changed_.store(true, std::memory_order_relaxed);
     std::atomic<bool>& sleeps = cell_.sleeps;
     if (sleeps.load(std::memory_order_relaxed) && sleeps.exchange(false)) TakeChangesSoon();
   }
-  // True if a client has changed something since the start. One relaxed load.
-  [[nodiscard]] bool has_changed() const noexcept {
-    return has_changed_.load(std::memory_order_relaxed);
+  // True if NoteBuckets was called: clients have had buckets here since the start. One relaxed
+  // load.
+  [[nodiscard]] bool had_buckets() const noexcept {
+    return had_buckets_.load(std::memory_order_relaxed);
   }
+  void NoteBuckets() noexcept { had_buckets_.store(true, std::memory_order_relaxed); }
 
   // Cost: a lock and a copy.
   [[nodiscard]] virtual ReplicationStatus status() const = 0;
@@ -281,7 +282,7 @@ class Replication {
   std::atomic<PingRefusal> ping_refusal_{PingRefusal::kNone};
   std::atomic<bool> is_complete_{true};
   std::atomic<bool> is_link_up_{false};
-  std::atomic<bool> has_changed_{false};
+  std::atomic<bool> had_buckets_{false};
   PrimaryCell cell_;
 };
 

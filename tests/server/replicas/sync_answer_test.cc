@@ -63,6 +63,12 @@ class AskedServer {
                              [&](SyncAnswer given) { answer.set_value(std::move(given)); });
     return answer.get_future().get();
   }
+  void Tell(const std::string& command) {
+    LoopbackClient client(server_.port());
+    client.Send(command + "\r\nECHO end\r\n");
+    std::string replies;
+    while (!replies.ends_with("end\r\n")) replies += client.Receive(1);
+  }
   Replication& replication() { return *server_->services().replication; }
 
  private:
@@ -102,6 +108,20 @@ TEST(SyncAnswerTest, OnlyALaterHistoryOfItsGroupDeposesAServer) {
       EXPECT_EQ(server.replication().status().term, before.term);
       EXPECT_EQ(server.replication().status().replid, before.replid);
     }
+  }
+}
+
+// A primary that has lost its disk and starts again hears of lost holds and keys first. It has no
+// state by that, and gives way to the replica that has all of it.
+TEST(SyncAnswerTest, CommandsThatChangeNothingAreNoState) {
+  for (const std::string command :
+       {"DEL nothing", "RL.RESET nothing", "RL.COMMIT k 1/d HOLD lost", "RL.REFUND k 1/d",
+        "FLUSHALL", "RL.PEEK k 1/d", "RL.POLICY UNOVERRIDE free k"}) {
+    SCOPED_TRACE(command);
+    AskedServer server(Has::kNothing);
+    server.Tell(command);
+    EXPECT_THAT(server.Ask(false, 9).error, HasSubstr("it may have lost its state"));
+    EXPECT_EQ(server.replication().role(), ServerRole::kDeposed);
   }
 }
 
