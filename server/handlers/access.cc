@@ -148,14 +148,13 @@ void AclList(Call& call) {
 void AclLoad(Call& call) {
   AccessList& access = call.services().access;
   if (!access.has_users_file()) return call.Fail(access.Load());
-  const auto note = [&services = call.services(), who = call.session.user()] {
-    Note(services, ServerEventKind::kUsers, who->name(), "ACL LOAD");
-    return absl::OkStatus();
+  const auto load = [&access, &services = call.services(), who = call.session.user()] {
+    const absl::Status loaded = access.Load();
+    if (loaded.ok()) Note(services, ServerEventKind::kUsers, who ? who->name() : "", "ACL LOAD");
+    return loaded;
   };
-  const absl::Status begun =
-      AnswerFromAside(call, {.aside = [&access] { return access.Load(); },
-                             .then = note,
-                             .unblocked = "UNBLOCKED the users file is still being read"});
+  const absl::Status begun = AnswerFromAside(
+      call, {.aside = load, .unblocked = "UNBLOCKED the users file is still being read"});
   if (!begun.ok()) call.Fail(begun);
 }
 

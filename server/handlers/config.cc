@@ -138,7 +138,8 @@ absl::Status Assign(const Assignment& assignment, Options& options) {
   return checked.ok() ? checked : CannotSet(name, StdView(checked.message()));
 }
 
-void LogChange(const Call& call, const OptionSpec& spec, const Options& before,
+// Returns whether the option has changed.
+bool LogChange(const Call& call, const OptionSpec& spec, const Options& before,
                const Options& after) {
   std::string old = OptionText(spec, before);
   std::string now = OptionText(spec, after);
@@ -147,16 +148,17 @@ void LogChange(const Call& call, const OptionSpec& spec, const Options& before,
     Wipe(old);
     Wipe(now);
   }
-  if (!has_changed) return;
+  if (!has_changed) return false;
   if (spec.secret) {
-    return spdlog::warn("client {}, user '{}', has set {}",
-                        EscapedForLog(call.session.record().address),
-                        EscapedForLog(call.session.user()->name()), spec.name);
+    spdlog::warn("client {}, user '{}', has set {}", EscapedForLog(call.session.record().address),
+                 EscapedForLog(call.session.user()->name()), spec.name);
+    return true;
   }
   spdlog::warn("client {}, user '{}', has set {} to {}, it was {}",
                EscapedForLog(call.session.record().address),
                EscapedForLog(call.session.user()->name()), spec.name, EscapedForLog(now),
                EscapedForLog(old));
+  return true;
 }
 
 }  // namespace
@@ -190,16 +192,19 @@ void ConfigSet(Call& call) {
   call.Charge(call.arguments().size());
   const absl::StatusOr<std::vector<Assignment>> assignments = ReadAssignments(call.arguments());
   if (!assignments.ok()) return call.Fail(assignments.status());
+  bool has_changed = false;
   const absl::Status changed = call.services().settings.Change([&](Options& options) {
     const Options before = options;
     for (const Assignment& assignment : *assignments) {
       WEIR_RETURN_IF_ERROR(Assign(assignment, options));
     }
-    for (const Assignment& one : *assignments) LogChange(call, *one.spec, before, options);
+    for (const Assignment& one : *assignments) {
+      has_changed = LogChange(call, *one.spec, before, options) || has_changed;
+    }
     return absl::OkStatus();
   });
   if (!changed.ok()) return call.Fail(changed);
-  NoteCommand(call, ServerEventKind::kConfig);
+  if (has_changed) NoteCommand(call, ServerEventKind::kConfig);
   call.reply.SimpleString("OK");
 }
 

@@ -210,7 +210,8 @@ class LimitHost {
                     [&services = shared(), reading, who = call_.session.user()] {
                       absl::Status used = services.Use(*reading);
                       if (used.ok()) {
-                        Note(services, ServerEventKind::kPolicy, who->name(), "RL.POLICY RELOAD");
+                        const std::string_view name = who ? std::string_view(who->name()) : "";
+                        Note(services, ServerEventKind::kPolicy, name, "RL.POLICY RELOAD");
                       }
                       return used;
                     },

@@ -9,10 +9,11 @@
 namespace weir {
 namespace {
 
-// Returns one printable line of at most `bytes_max` bytes.
+// Returns one printable line of at most `bytes_max` bytes; "..." ends one that is cut.
 std::string Line(std::string_view text, std::size_t bytes_max) {
-  std::string line = EscapedForLog(text, bytes_max);
-  line.resize(std::min(line.size(), bytes_max));
+  constexpr std::size_t kDots = 3;
+  std::string line = EscapedForLog(text, bytes_max - kDots);
+  line.shrink_to_fit();
   return line;
 }
 
@@ -28,7 +29,10 @@ void EventLog::Add(ServerEvent event) {
   event.who = Line(event.who, kWhoMax);
   event.text = Line(event.text, kTextMax);
   const MutexLock lock(mutex_);
-  if (events_.size() == kEventsMax) events_.pop_front();
+  const auto is_same = [&](const ServerEvent& one) { return one.kind == event.kind; };
+  if (std::ranges::count_if(events_, is_same) == std::ptrdiff_t{kOfKindMax}) {
+    events_.erase(std::ranges::find_if(events_, is_same));
+  }
   events_.push_back(std::move(event));
 }
 

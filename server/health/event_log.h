@@ -1,4 +1,4 @@
-// The log of events: what happened to the server, and who did it. It keeps the last 256.
+// The log of events: what happened to the server, and who did it.
 //
 //     EventLog& log = watch.events();            // health_watch.h
 //     log.Add({.time_ms = 1700000000000, .kind = ServerEventKind::kConfig,
@@ -6,7 +6,7 @@
 //     log.Since(from_ms)                         // the oldest first
 //
 // The log is in memory alone: a restart begins an empty one. It is for people who ask why a curve
-// bends; the log of the process has the same and more.
+// bends. Many events of one kind, such as overrides that a program sets, push out no other kind.
 #pragma once
 
 #include <cstddef>
@@ -42,11 +42,11 @@ struct ServerEvent {
   friend bool operator==(const ServerEvent&, const ServerEvent&) = default;
 };
 
-// Thread-safe. Memory: 60 KB at most.
+// Thread-safe. Memory: 70 KB at most.
 class EventLog {
  public:
-  static constexpr std::size_t kEventsMax = 256;  // then the oldest goes
-  static constexpr std::size_t kWhoMax = 64;      // bytes; a longer text is cut at its end
+  static constexpr std::size_t kOfKindMax = 36;  // then the oldest of the kind goes
+  static constexpr std::size_t kWhoMax = 64;     // bytes; a longer text ends in "..."
   static constexpr std::size_t kTextMax = 120;
 
   void Add(ServerEvent event);

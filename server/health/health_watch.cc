@@ -70,6 +70,8 @@ std::string TextOfRole(const HealthFacts& facts) {
   return "is the primary";
 }
 
+constexpr std::string_view kLoadingCode = "loading";  // at each start
+
 bool Has(const Health& health, std::string_view code) {
   return std::ranges::find(health.reasons, code, &HealthReason::code) != health.reasons.end();
 }
@@ -103,11 +105,12 @@ void HealthWatch::NoteChanges(const HealthFacts& facts, const Health& before, co
     role_ = std::move(role);
   }
   for (const HealthReason& reason : after.reasons) {
-    if (!Has(before, reason.code)) Note(services_, ServerEventKind::kHealth, "", reason.text);
+    if (reason.code == kLoadingCode || Has(before, reason.code)) continue;
+    Note(services_, ServerEventKind::kHealth, "", reason.text);
   }
   for (const HealthReason& reason : before.reasons) {
-    if (Has(after, reason.code)) continue;
-    Note(services_, ServerEventKind::kHealth, "", absl::StrCat("over: ", AbslView(reason.code)));
+    if (reason.code == kLoadingCode || Has(after, reason.code)) continue;
+    Note(services_, ServerEventKind::kHealth, "", absl::StrCat("over: ", reason.text));
   }
 }
 

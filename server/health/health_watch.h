@@ -44,7 +44,7 @@ class HealthWatch {
   // Cost: a lock and a reference.
   [[nodiscard]] std::shared_ptr<const Health> health() const;
 
-  // What has happened since the start. Look() adds the start, changes of the role, and reasons that
+  // The events since the start. Look() adds the start, changes of the role, and reasons that
   // begin or are over; Note() (note.h) adds what users have done.
   [[nodiscard]] EventLog& events() noexcept { return events_; }
   [[nodiscard]] const EventLog& events() const noexcept { return events_; }

@@ -9,6 +9,8 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/words/number_word.h"
+#include "server/access/user.h"
+#include "server/commands/command_table.h"
 #include "server/health/health_watch.h"
 #include "server/http/http_exchange.h"
 #include "server/http/http_route.h"
@@ -19,6 +21,8 @@ namespace weir {
 namespace {
 
 constexpr std::array<std::string_view, 1> kRight = {"INFO"};
+// Events that name a user have the words of a command, as the slow log has.
+constexpr std::array<std::string_view, 2> kCommandsRight = {"SLOWLOG", "GET"};
 constexpr std::int64_t kLatestMs = std::int64_t{1} << 53;  // what JSON's readers keep exactly
 
 void AppendEvent(const ServerEvent& event, std::string& json) {
@@ -51,8 +55,13 @@ void ApiEvents(HttpExchange& exchange) {
   if (!first.ok()) return exchange.Fail(400, absl::StrCat("ERR ", first.status().message()));
   exchange.session().Charge(kWorkPerTurn);
   const HealthWatch* const watch = exchange.services().health_watch;
-  exchange.Answer(200, kJson,
-                  EventsJson(watch ? watch->events().Since(*first) : std::vector<ServerEvent>{}));
+  std::vector<ServerEvent> events;
+  if (watch) events = watch->events().Since(*first);
+  const CommandSpec& slow_log = *FindRequested(kCommandsRight);
+  if (!exchange.session().user()->MayRun(slow_log)) {
+    std::erase_if(events, [](const ServerEvent& event) { return !event.who.empty(); });
+  }
+  exchange.Answer(200, kJson, EventsJson(events));
 }
 
 }  // namespace weir

@@ -2,13 +2,13 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 
 #include "core/base/check.h"
 #include "core/base/status.h"
@@ -45,10 +45,10 @@ bool ReadsGzip(std::string_view accepted) {
   for (const absl::string_view coding : absl::StrSplit(AbslView(accepted), ',')) {
     const std::vector<absl::string_view> words = absl::StrSplit(coding, ';');
     if (!absl::EqualsIgnoreCase(absl::StripAsciiWhitespace(words[0]), "gzip")) continue;
-    if (words.size() == 1) return true;
-    absl::string_view quality = absl::StripAsciiWhitespace(words[1]);
-    const bool is_quality = absl::ConsumePrefix(&quality, "q=");
-    return !is_quality || quality.find_first_not_of("0.") != absl::string_view::npos;
+    return std::none_of(words.begin() + 1, words.end(), [](absl::string_view word) {
+      const std::string quality = absl::AsciiStrToLower(absl::StripAsciiWhitespace(word));
+      return quality.starts_with("q=") && quality.find_first_not_of("q=0. ") == std::string::npos;
+    });
   }
   return false;
 }

@@ -325,7 +325,7 @@ test('the title names the host, and says when something is wrong', () => {
 test('each code of the verdict has help, and its heading is in the runbook', () => {
   const root = path.join(process.env.WEIR_PAGE_APP, '../../..');
   const source = fs.readFileSync(path.join(root, 'server/health/health.cc'), 'utf8');
-  const rows = source.matchAll(/^ {4}\{\{"(\w+)", k(?:Bad|Warn)\}/gm);
+  const rows = source.matchAll(/^ {4}\{\{"(\w+)", HealthState::k(?:Bad|Warn)\}/gm);
   const codes = [...rows].map((found) => found[1]);
   assert.ok(codes.length >= 16);
   assert.deepEqual(Object.keys(HELP), codes);

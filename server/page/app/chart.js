@@ -63,7 +63,10 @@ export class Chart {
     this.host);
     this.themeChanged = () => this.graph?.updateOptions(this.theme());
     dark.addEventListener('change', this.themeChanged);
-    this.resized = new ResizeObserver(() => this.graph?.resize());
+    this.resized = new ResizeObserver(() => {
+      if (this.graph) this.graph.resize();
+      else this.set(this.rows, this.window);
+    });
     this.resized.observe(this.host);
   }
 

@@ -37,7 +37,7 @@ export function eventsCard() {
     async refresh() {
       const {events} = await get('/api/events');
       const last = events.slice(-SHOWN).reverse();
-      updateRows(body, last, (one) => `${one.time_ms} ${one.text}`, eventRow);
+      updateRows(body, last, (one) => `${one.time_ms} ${one.who} ${one.text}`, eventRow);
       setHidden(root, last.length === 0);
       return events.map((one) => ({
         time: one.time_ms, letter: LETTERS[one.kind] ?? '?', text: one.text,

@@ -109,6 +109,8 @@ TEST(PageFilesTest, GzipIsForThoseWhoAcceptIt) {
       {"deflate, br", false},
       {"gzip;q=0", false},
       {"br, gzip; q=0.000", false},
+      {"gzip;Q=0", false},
+      {"gzip;x=1;q= 0", false},
       {"x-gzip, zstd", false},
       {"", false},
       {"*", false},
