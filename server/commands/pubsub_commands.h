@@ -99,7 +99,7 @@ inline constexpr std::array kPubSubCommands = {
                 .since = "0.2.0",
                 .complexity = "O(channels)",
                 .summary =
-                    "Sends the client the messages of the channels. A client has at most 4096 "
+                    "Sends the client the messages of the channels. A client has at most 4,096 "
                     "channels; more is an error.",
                 .syntax = "channel [channel ...]",
                 .handler = Subscribe},

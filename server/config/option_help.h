@@ -15,7 +15,7 @@
 
 namespace weir {
 
-// What the words do that are no rows of the table.
+// Help for the words that are no rows of the table.
 inline constexpr const char* kHelpHelp = "Prints the options, or those of one group, and exits.";
 inline constexpr const char* kVersionHelp = "Prints the version and exits.";
 inline constexpr const char* kPingHelp =

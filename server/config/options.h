@@ -170,7 +170,7 @@ struct RedisWord {
   std::string_view ours;
 };
 
-// What an option is about. --help shows the groups in this order (option_help.h).
+// The subject of an option. --help shows the groups in this order (option_help.h).
 enum class OptionGroup {
   kGeneral,
   kListen,

@@ -12,8 +12,9 @@ in_trixie() {
         PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"' "$root" "$@"
 }
 
-# What a change of Debian breaks: the compiler and the libraries, the tests, the module in its Redis
-# and Valkey, and the packages. The system stays in build/trixie, so the next run is shorter.
+# Tries all that a change of Debian may break: the compiler and the libraries, the tests, the
+# module in its Redis and Valkey, and the packages. The system stays in build/trixie, so the next
+# run is shorter.
 do_trixie-test() {
   local root=build/trixie
   ((EUID == 0)) || fail "trixie-test changes its root, so it runs as root only"
@@ -26,6 +27,7 @@ do_trixie-test() {
     mv $root.part $root
   fi
   mkdir -p $root/weir
+  find $root/weir -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
   git ls-files -z --cached --others --exclude-standard |
     tar --create --null --files-from=- --ignore-failed-read |
     tar --extract --overwrite --directory=$root/weir
@@ -33,6 +35,7 @@ do_trixie-test() {
   cp /etc/resolv.conf $root/etc/
   in_trixie ./dev build
   in_trixie WEIR_TEST_SCALE=0.2 ./dev test || failed+=("of Debian 13")
+  in_trixie apt-get --quiet=2 update
   in_trixie apt-get --quiet=2 --yes install --no-install-recommends valkey-server
   in_trixie WEIR_REDIS_SERVER=/usr/bin/valkey-server ./dev test -R e2e/module ||
     failed+=("of the module in Valkey")
@@ -46,7 +49,8 @@ do_trixie-test() {
 do_strangers() {
   ((EUID == 0)) || fail "strangers boots systems of its own, so it runs as root only"
   need mmdebstrap python3 systemd-container
-  compgen -G "build/packages/weir_*.deb" >/dev/null || do_package
+  need "${build_packages[@]}"
+  do_package
   step "strangers"
   PYTHONDONTWRITEBYTECODE=1 \
     /usr/bin/python3 tests/strangers/run.py build/packages build/strangers "$@"

@@ -27,7 +27,7 @@ foreach(service first wrong app away)
 endforeach()
 $(block $page cmake 1 | sed '1!d')
 foreach(service first wrong app away)
-  target_link_libraries(\${service} PRIVATE weir_client::weir_client)
+  target_link_libraries(\${service} PRIVATE weir_client::weir_client cpp-httplib)
 endforeach()" "a project with four programs"
 program first "$(block $page cpp 1 | here)"
 program wrong "$(block $page cpp 1 | here | wrong)"

@@ -4,6 +4,7 @@ Its programs run as on a machine, and the services with all that their units say
 network of the process that boots it, so that process should have one of its own.
 """
 
+import contextlib
 import os
 import shutil
 import signal
@@ -91,7 +92,8 @@ class BareSystem:
         """Ends all that runs in it, at once."""
         if self._machine:
             if self._pid_1:  # with it all processes of its namespace end
-                os.kill(int(self._pid_1), signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(self._pid_1), signal.SIGKILL)
             self._machine.kill()
             self._machine.wait()
             self._machine = None

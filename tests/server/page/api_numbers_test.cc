@@ -301,7 +301,9 @@ TEST_F(ApiNumbersTest, EventsAreThoseOfTheServerFromATimeOn) {
   EXPECT_EQ(all[2], set);
   EXPECT_EQ(Get(absl::StrCat("/api/events?from=", time))["events"], json::array({set}));
   EXPECT_EQ(Get(absl::StrCat("/api/events?from=", time + 1))["events"], json::array());
-  EXPECT_EQ(Error("/api/events?from=x"), "ERR from must be an integer from 0 to 9007199254740992");
+  EXPECT_EQ(Error("/api/events?from=x"),
+            "ERR invalid from 'x': value is not an integer or out of range (0 to "
+            "9007199254740992)");
 }
 
 TEST_F(ApiNumbersTest, OnlyOnTheAdminPortAndOnlyReading) {
@@ -335,6 +337,20 @@ TEST(ApiNumbersRightsTest, EachNeedsTheRightsToItsCommands) {
   EXPECT_EQ(now["user"], "both");
   EXPECT_EQ(now["can_change"], true);
   EXPECT_EQ(now["read_only_because"], nullptr);
+}
+
+// Their words have keys, options and users.
+TEST(ApiNumbersRightsTest, CommandsAreEventsForWhoMaySeeTheSlowLog) {
+  PageClient page("user info on >p ~* +INFO\nuser ops on >p ~* +@all\n");
+  HealthWatch watch(page.server().services);
+  watch.Look();
+  watch.events().Add(
+      {.kind = ServerEventKind::kPolicy, .who = "ops", .text = "RL.POLICY SET p 1/s"});
+  const auto count = [&](std::string_view user) {
+    return JsonOf(page.Get("/api/events", Basic(user, "p")))["events"].size();
+  };
+  EXPECT_EQ(count("ops"), 3U);
+  EXPECT_EQ(count("info"), 2U);
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ _CLASSES = tuple(
     (getattr(exceptions, name), prefix) for name, prefix in _PREFIXES if hasattr(exceptions, name)
 )
 _FULL = "max number of clients reached"
-# From redis-py 5.1 on an AuthenticationError, as NOAUTH is; its first word is cut off, too.
+# redis-py 5.1 and later make it an AuthenticationError, as NOAUTH, and cut off its first word.
 _WRONGPASS = "invalid username-password pair"
 
 
