@@ -149,7 +149,7 @@ void AclLoad(Call& call) {
   AccessList& access = call.services().access;
   if (!access.has_users_file()) return call.Fail(access.Load());
   const auto load = [&access, &services = call.services(), who = call.session.user()] {
-    const absl::Status loaded = access.Load();
+    absl::Status loaded = access.Load();
     if (loaded.ok()) Note(services, ServerEventKind::kUsers, who ? who->name() : "", "ACL LOAD");
     return loaded;
   };
