@@ -12,6 +12,7 @@ Environment:
     WEIR_TEST_SCALE  multiplies the length of long tests, as everywhere
 """
 
+import contextlib
 import os
 import random
 import re
@@ -52,29 +53,40 @@ def let_others_run():
     _never_set.wait(POLL_SECONDS)
 
 
-_port_locks = []  # until this process ends
+PORTS_OF_A_LOCK = 100
+_port_locks = []  # abstract sockets, held until this process ends
+_locked_ports = []  # that were not given out yet
+
+
+def _lock_ports(end):
+    first = random.SystemRandom().randrange(10_000, end, PORTS_OF_A_LOCK)
+    lock = socket.socket(socket.AF_UNIX)
+    try:
+        lock.bind(f"\0weir-test-ports-{first}")
+    except OSError:  # another test has them
+        lock.close()
+        return
+    _port_locks.append(lock)
+    _locked_ports.extend(range(first, first + PORTS_OF_A_LOCK))
 
 
 def free_port():
     """A port that no other test takes while this process runs, nor the kernel for a connection.
 
-    It is below those that the kernel gives out, and an abstract socket of its name is its lock.
+    It is below those that the kernel gives out. A lock is on many, as some tests ask for hundreds.
     """
     with open("/proc/sys/net/ipv4/ip_local_port_range") as file:
         end = max(int(file.read().split()[0]), 20_000)
     while True:
-        port = random.SystemRandom().randrange(10_000, end)
-        lock = socket.socket(socket.AF_UNIX)
-        with socket.socket() as probe:
+        try:
+            port = _locked_ports.pop()  # atomic
+        except IndexError:
+            _lock_ports(end - PORTS_OF_A_LOCK + 1)
+            continue
+        with socket.socket() as probe, contextlib.suppress(OSError):
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                lock.bind(f"\0weir-test-port-{port}")
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                lock.close()
-                continue
-        _port_locks.append(lock)
-        return port
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def client_environment(directory):

@@ -13,7 +13,6 @@ import os
 import random
 import re
 import shutil
-import socket
 import ssl
 import time
 import unittest
@@ -22,7 +21,7 @@ from typing import NamedTuple
 
 from replication_servers import LIMIT, ReplicationTest, await_true, fields, is_exact
 from tls_servers import Authority
-from weir_e2e import Client, Error, scaled
+from weir_e2e import Client, Error, free_port, scaled
 
 ROOT = os.path.join(os.path.dirname(__file__), "..", "..", "..")
 PACKAGED = os.path.join(ROOT, "contrib", "config", "weir.toml")
@@ -110,18 +109,6 @@ def chosen_starts():
     return chosen + starts[: max(0, CHOSEN - len(chosen))]
 
 
-# The kernel gives none of these ports to a server that asks for any port, so they stay free between
-# the two starts.
-PORTS = itertools.count(random.SystemRandom().randrange(10_000, 20_000))
-
-
-def unused_port():
-    for port in PORTS:  # next() is atomic
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
-
-
 def first_word(reply):
     """The first word of an error or a text, or the first number of a list."""
     return str(reply[0]) if isinstance(reply, list) else str(reply).split()[0]
@@ -149,7 +136,7 @@ class StartMatrixTest(ReplicationTest):
 
     def prepare(self, name, *options):
         """Makes a directory of each kind: of a server alone, a replica, or a deposed primary."""
-        port = unused_port()
+        port = free_port()
         data, backups = self.path(name), self.path(f"{name}-backups")
         kept = ("--port", str(port), "--data-dir", data, "--backup-dir", backups, *options)
         server = self.launch(*kept)
@@ -222,8 +209,8 @@ class StartMatrixTest(ReplicationTest):
         data = self.path(name) if start.directory != "none" else ""
         backups = self.path(f"{name}-backups") if data else ""
         options = ["--data-dir", data, "--backup-dir", backups, "--durability", start.durability]
-        admin = unused_port() if start.ports == "admin" or start.options == "packaged" else 0
-        http, tls = (unused_port() if start.ports == kind else 0 for kind in ("http", "tls"))
+        admin = free_port() if start.ports == "admin" or start.options == "packaged" else 0
+        http, tls = (free_port() if start.ports == kind else 0 for kind in ("http", "tls"))
         options += ["--admin-port", str(admin), "--http-port", str(http)]
         if start.options == "packaged":
             options += ["--config", PACKAGED]
@@ -362,7 +349,7 @@ class PackagedOptionsTest(ReplicationTest):
     def run_with(self, number, name, value):
         data = os.path.join(self.directory, str(number))
         options = ["--config", PACKAGED, "--data-dir", data, "--backup-dir", data + "-backups"]
-        options += ["--admin-port", str(unused_port()), "--port", str(unused_port())]
+        options += ["--admin-port", str(free_port()), "--port", str(free_port())]
         server = self.launch(*options, f"--{name}={value}")
         if (name, value) in REFUSED:
             self.assertEqual(server.wait(), 1, server.log())
