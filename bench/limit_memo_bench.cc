@@ -2,8 +2,8 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/iterations.h"
+#include "core/policies/limit_memo.h"
 #include "core/words/limit_grammar.h"
-#include "core/words/limit_memo.h"
 
 namespace weir {
 namespace {

@@ -16,7 +16,7 @@
 #include "check/file_check.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
-#include "core/words/policy_file.h"
+#include "core/policies/policy_file.h"
 #include "server/access/access_list.h"
 #include "server/config/option_effects.h"
 #include "server/config/options.h"

@@ -18,7 +18,7 @@
 #include "check/file_check.h"
 #include "core/base/status.h"
 #include "core/limiter/limiter.h"
-#include "core/words/policies.h"
+#include "core/policies/policies.h"
 #include "persistence/format.h"
 #include "persistence/storage.h"
 #include "replication/lineage.h"

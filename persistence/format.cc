@@ -11,9 +11,9 @@
 #include "core/base/id_type.h"
 #include "core/base/record_bytes.h"
 #include "core/base/status.h"
+#include "core/policies/policy_bytes.h"
 #include "core/words/limit_bytes.h"
 #include "core/words/limit_grammar.h"
-#include "core/words/policy_bytes.h"
 #include "persistence/hold_format.h"
 
 namespace weir {

@@ -9,7 +9,7 @@
 //     "P" policy                                     ->  flags name limits
 //
 // The values of "B" are in core/table/hold_bytes.h, those of "L" in core/words/limit_bytes.h, and
-// those of "O" and "P" in core/words/policy_bytes.h: a replica gets the same bytes.
+// those of "O" and "P" in core/policies/policy_bytes.h: a replica gets the same bytes.
 //
 // Numbers are big-endian, so records sort as the table does: by partition, then by hash.
 //
@@ -26,13 +26,13 @@
 #include <string_view>
 
 #include "core/base/instant.h"
+#include "core/policies/policy.h"
 #include "core/rules/bucket.h"
 #include "core/rules/limit.h"
 #include "core/table/hold_bytes.h"
 #include "core/table/key_hash.h"
 #include "core/table/slot_key.h"
 #include "core/table/table_generation.h"
-#include "core/words/policy.h"
 
 namespace weir {
 

@@ -21,9 +21,9 @@
 #include "core/limiter/change_hub.h"
 #include "core/limiter/limiter.h"
 #include "core/limiter/limiter_changes.h"
+#include "core/policies/policies.h"
 #include "core/table/change_log.h"
 #include "core/table/partition_set.h"
-#include "core/words/policies.h"
 
 namespace weir {
 

@@ -26,7 +26,7 @@
 #include "core/base/mutex.h"
 #include "core/limiter/change_hub.h"
 #include "core/limiter/limiter.h"
-#include "core/words/policies.h"
+#include "core/policies/policies.h"
 #include "persistence/save_fold.h"
 #include "persistence/storage.h"
 

@@ -22,9 +22,9 @@
 
 #include "core/base/instant.h"
 #include "core/limiter/limiter.h"
+#include "core/policies/policies.h"
 #include "core/table/key_hash.h"
 #include "core/table/table_generation.h"
-#include "core/words/policies.h"
 #include "persistence/database.h"
 #include "persistence/format.h"
 #include "persistence/load_report.h"

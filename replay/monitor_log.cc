@@ -183,7 +183,7 @@ class MonitorReader final : public LogReader {
     return absl::InvalidArgumentError(absl::StrCat("unexpected ", Quote(words_[next_])));
   }
 
-  // key limit [limit ...] [COST n] [AND key ...] [option ...]: see core/words/request_grammar.h.
+  // key limit [limit ...] [COST n] [AND key ...] [option ...]: see core/commands/request_grammar.h.
   absl::Status ReadRequest(LoggedRequest& request) {
     word_costs_.clear();
     word_costs_.reserve(words_.size());  // so that it never moves

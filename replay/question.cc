@@ -13,7 +13,7 @@
 #include "core/base/check.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
-#include "core/words/request_grammar.h"
+#include "core/commands/request_grammar.h"
 #include "protocol/inline_words.h"
 
 namespace weir {

@@ -2,7 +2,7 @@
 //
 //     ask = word [limit ...] [COST n] [AND ...]     '{key} 10/s AND all 1000/s'
 //
-// The words are those of RL.ALLOW (core/words/request_grammar.h), in a line whose words may be
+// The words are those of RL.ALLOW (core/commands/request_grammar.h), in a line whose words may be
 // quoted (protocol/inline_words.h). {key} in a key stands for the logged key; any other word in
 // braces is an error. A limit that names no cost, in a group that names none, takes the logged
 // cost: that of the logged limit in its position, else that of the logged key. A logged request
@@ -22,10 +22,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "core/policies/limit_memo.h"
+#include "core/policies/policies.h"
 #include "core/rules/limit.h"
 #include "core/table/key_hash.h"
-#include "core/words/limit_memo.h"
-#include "core/words/policies.h"
 #include "core/words/request.h"
 #include "replay/logged_request.h"
 

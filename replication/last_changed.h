@@ -13,9 +13,9 @@
 
 #include "absl/container/flat_hash_map.h"
 
+#include "core/policies/policies.h"
 #include "core/table/key_hash.h"
 #include "core/table/partition_set.h"
-#include "core/words/policies.h"
 
 namespace weir {
 

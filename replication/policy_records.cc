@@ -7,7 +7,7 @@
 #include "core/base/check.h"
 #include "core/base/id_type.h"
 #include "core/base/record_bytes.h"
-#include "core/words/policy_bytes.h"
+#include "core/policies/policy_bytes.h"
 #include "replication/varint.h"
 
 namespace weir {

@@ -22,7 +22,7 @@
 
 #include "absl/functional/function_ref.h"
 
-#include "core/words/policies.h"
+#include "core/policies/policies.h"
 #include "replication/frame.h"
 
 namespace weir {

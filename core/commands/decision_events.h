@@ -27,9 +27,9 @@
 #include "core/base/instant.h"
 #include "core/commands/percents.h"
 #include "core/commands/recent_events.h"
+#include "core/commands/request_grammar.h"
 #include "core/rules/decision.h"
 #include "core/words/request.h"
-#include "core/words/request_grammar.h"
 
 namespace weir {
 

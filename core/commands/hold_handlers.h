@@ -23,10 +23,10 @@
 #include "core/commands/limit_handlers.h"
 #include "core/commands/replies.h"
 #include "core/commands/reply_numbers.h"
+#include "core/commands/request_grammar.h"
+#include "core/commands/settlement_grammar.h"
 #include "core/limiter/hold_request.h"
 #include "core/table/hold.h"
-#include "core/words/request_grammar.h"
-#include "core/words/settlement_grammar.h"
 
 namespace weir {
 

@@ -9,9 +9,9 @@
 
 #include "core/commands/replies.h"
 #include "core/commands/request_counters.h"
+#include "core/commands/request_grammar.h"
 #include "core/limiter/reservation.h"
 #include "core/rules/decision.h"
-#include "core/words/request_grammar.h"
 
 namespace weir {
 

@@ -15,9 +15,9 @@
 #include "core/base/status.h"
 #include "core/commands/limit_handlers.h"
 #include "core/commands/replies.h"
+#include "core/policies/policies.h"
+#include "core/policies/policy.h"
 #include "core/rules/limit.h"
-#include "core/words/policies.h"
-#include "core/words/policy.h"
 
 namespace weir {
 

@@ -24,10 +24,10 @@
 #include "core/commands/reply_numbers.h"
 #include "core/limiter/hold_request.h"
 #include "core/limiter/live_bucket.h"
+#include "core/policies/policies.h"
 #include "core/rules/decision.h"
 #include "core/rules/limit.h"
 #include "core/rules/top_keys.h"
-#include "core/words/policies.h"
 #include "core/words/throttle_request.h"
 
 namespace weir {

@@ -11,9 +11,9 @@
 #include <limits>
 #include <string_view>
 
+#include "core/commands/request_grammar.h"
 #include "core/rules/decision.h"
 #include "core/rules/limit.h"
-#include "core/words/request_grammar.h"
 
 namespace weir {
 

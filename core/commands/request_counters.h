@@ -7,11 +7,11 @@
 #include <string_view>
 
 #include "core/base/counter.h"
+#include "core/commands/request_grammar.h"
 #include "core/rules/decision.h"
 #include "core/rules/limit.h"
 #include "core/rules/limit_counters.h"
 #include "core/rules/top_keys.h"
-#include "core/words/request_grammar.h"
 
 namespace weir {
 

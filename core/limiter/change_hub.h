@@ -20,7 +20,7 @@
 #include "core/base/instant.h"
 #include "core/limiter/limiter.h"
 #include "core/limiter/limiter_changes.h"
-#include "core/words/policies.h"
+#include "core/policies/policies.h"
 
 namespace weir {
 

@@ -4,9 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/policies/policies.h"
 #include "core/rules/limit_counters.h"
 #include "core/words/limit_grammar.h"
-#include "core/words/policies.h"
 
 namespace weir {
 

@@ -31,13 +31,13 @@
 #include "core/limiter/hold_keeper.h"
 #include "core/limiter/hold_store.h"
 #include "core/limiter/limiter.h"
+#include "core/policies/overrides.h"
+#include "core/policies/policies.h"
+#include "core/policies/policy.h"
 #include "core/rules/bucket.h"
 #include "core/rules/limit.h"
 #include "core/rules/rule.h"
 #include "core/table/slot_key.h"
-#include "core/words/overrides.h"
-#include "core/words/policies.h"
-#include "core/words/policy.h"
 
 namespace weir {
 

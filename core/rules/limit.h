@@ -93,6 +93,11 @@ struct LimitOwner {
 // The owner of the one limit that CL.THROTTLE keeps for each key, whatever its parameters.
 inline constexpr LimitOwner kThrottleOwner{PolicyId{UINT32_MAX}, 0};
 
+// True for a number that a policy can have.
+[[nodiscard]] constexpr bool IsPolicyId(PolicyId id) noexcept {
+  return id != kNoPolicy && id != kThrottleOwner.policy;
+}
+
 // The identity of a bucket among the buckets of its key. For a limit without an owner, all numbers
 // belong to the identity: a changed limit has a new, full bucket. For an owned limit, only the
 // fields that give its bucket a meaning do (algorithm, shadow; for windows period, aligned and

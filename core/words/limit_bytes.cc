@@ -8,7 +8,7 @@
 #include "core/base/id_type.h"
 #include "core/base/record_bytes.h"
 #include "core/words/limit_grammar.h"
-#include "core/words/policy.h"
+#include "core/words/request.h"
 
 namespace weir {
 namespace {

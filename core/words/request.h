@@ -16,6 +16,9 @@ namespace weir {
 // The most checks of one request, after policies are expanded. (Verdict has a bit for each check.)
 inline constexpr std::size_t kChecksMax = 64;
 
+// The most limits of a policy, so that a request can ask for all.
+inline constexpr std::size_t kPolicyLimitsMax = kChecksMax;
+
 struct Check {
   std::string_view key;       // any bytes; viewed, not owned
   const Limit* limit;         // not null; not owned

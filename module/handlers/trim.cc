@@ -6,7 +6,7 @@
 
 #include "core/base/check.h"
 #include "core/limiter/policy_trim.h"
-#include "core/words/overrides.h"
+#include "core/policies/overrides.h"
 #include "module/api/wall_time.h"
 #include "module/values/module.h"
 #include "module/values/open_key.h"

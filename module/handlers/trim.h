@@ -6,7 +6,7 @@
 #include <memory>
 #include <string_view>
 
-#include "core/words/policy.h"
+#include "core/policies/policy.h"
 #include "module/handlers/call.h"
 
 namespace weir {

@@ -1,8 +1,8 @@
 // Clients that wait for their tokens (RL.WAIT).
 #pragma once
 
+#include "core/commands/request_grammar.h"
 #include "core/limiter/reservation.h"
-#include "core/words/request_grammar.h"
 #include "module/handlers/call.h"
 
 namespace weir {

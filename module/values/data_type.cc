@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/words/policies.h"
+#include "core/policies/policies.h"
 #include "module/api/wall_time.h"
 #include "module/values/key_buckets.h"
 #include "module/values/module.h"

@@ -9,8 +9,8 @@
 
 #include "core/base/check.h"
 #include "core/base/status.h"
+#include "core/policies/policy.h"
 #include "core/words/limit_grammar.h"
-#include "core/words/policy.h"
 
 namespace weir {
 namespace {

@@ -11,9 +11,9 @@
 #include "absl/container/node_hash_map.h"
 #include "absl/status/statusor.h"
 
+#include "core/policies/policies.h"
 #include "core/rules/limit.h"
 #include "core/table/limit_registry.h"
-#include "core/words/policies.h"
 
 namespace weir {
 

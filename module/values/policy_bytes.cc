@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/record_bytes.h"
-#include "core/words/policy_bytes.h"
+#include "core/policies/policy_bytes.h"
 
 namespace weir {
 namespace {

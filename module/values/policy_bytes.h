@@ -3,7 +3,7 @@
 //     bytes      = { [ capacities ] [ bans ] name NUL limits NUL count { length key limits NUL } }
 //     capacities = 0x00 count { capacity }        if the policy's limits have held more than now
 //     bans       = 0x01 count { ban }             if they have banned for longer than now
-//     limits     = word { blank word }            core/words/policy.h
+//     limits     = word { blank word }            core/policies/policy.h
 //     count, length: u32; capacity, ban: u64 of nanoseconds; big-endian
 //
 // Reading is safe for any bytes.
@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/words/policies.h"
+#include "core/policies/policies.h"
 
 namespace weir {
 

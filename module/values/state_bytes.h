@@ -36,11 +36,11 @@
 #include <string_view>
 #include <vector>
 
+#include "core/policies/policies.h"
 #include "core/rules/bucket.h"
 #include "core/rules/limit.h"
 #include "core/rules/settlement.h"
 #include "core/table/saved_hold.h"
-#include "core/words/policies.h"
 #include "module/values/key_buckets.h"
 #include "module/values/limit_texts.h"
 

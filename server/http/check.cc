@@ -16,8 +16,8 @@
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 
+#include "core/commands/request_grammar.h"
 #include "core/words/limit_grammar.h"
-#include "core/words/request_grammar.h"
 #include "protocol/http_status.h"
 #include "protocol/http_target.h"
 #include "protocol/resp_parser.h"

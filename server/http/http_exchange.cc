@@ -14,9 +14,9 @@
 
 #include "core/base/check.h"
 #include "core/base/status.h"
+#include "protocol/json_string.h"
 #include "server/access/access_list.h"
 #include "server/commands/command_table.h"
-#include "server/http/json_string.h"
 #include "server/os/wipe.h"
 #include "server/session/login.h"
 

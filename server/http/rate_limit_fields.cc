@@ -4,8 +4,8 @@
 #include <string>
 
 #include "core/base/check.h"
-#include "core/commands/rate_limit_numbers.h"
 #include "protocol/structured_fields.h"
+#include "server/http/rate_limit_numbers.h"
 
 namespace weir {
 namespace {

@@ -6,7 +6,7 @@
 //     Retry-After: 1
 //
 // The first two are those of draft-ietf-httpapi-ratelimit-headers-11, which is not settled: their
-// form is in this file only, their numbers in core/commands/rate_limit_numbers.h.
+// form is in this file only, their numbers in server/http/rate_limit_numbers.h.
 //
 // At most kFieldItemsMax limits are listed, first the one that decided. A denial lists in RateLimit
 // only those that denied. Shadow limits deny nothing and are never shown.
@@ -28,11 +28,11 @@
 #include "absl/container/inlined_vector.h"
 
 #include "core/base/instant.h"
-#include "core/commands/rate_limit_numbers.h"
+#include "core/commands/request_grammar.h"
 #include "core/limiter/limiter.h"
 #include "core/rules/decision.h"
-#include "core/words/request_grammar.h"
 #include "protocol/http_writer.h"
+#include "server/http/rate_limit_numbers.h"
 
 namespace weir {
 

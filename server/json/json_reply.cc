@@ -9,8 +9,8 @@
 #include "core/base/check.h"
 #include "core/base/status.h"
 #include "protocol/integer.h"
+#include "protocol/json_string.h"
 #include "server/http/http_exchange.h"
-#include "server/http/json_string.h"
 
 namespace weir {
 namespace {

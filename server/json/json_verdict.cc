@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/commands/reply_numbers.h"
-#include "server/http/json_string.h"
+#include "protocol/json_string.h"
 
 namespace weir {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "core/base/quote.h"
 #include "core/base/status.h"
+#include "core/commands/request_grammar.h"
 #include "core/words/limit_grammar.h"
-#include "core/words/request_grammar.h"
 #include "server/json/json_body.h"
 
 namespace weir {

@@ -9,12 +9,12 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/words/number_word.h"
+#include "protocol/json_string.h"
 #include "server/access/user.h"
 #include "server/commands/command_table.h"
 #include "server/health/health_watch.h"
 #include "server/http/http_exchange.h"
 #include "server/http/http_route.h"
-#include "server/http/json_string.h"
 #include "server/page/api_parameters.h"
 
 namespace weir {

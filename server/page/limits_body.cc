@@ -4,7 +4,7 @@
 
 #include "core/base/quote.h"
 #include "core/base/status.h"
-#include "core/words/request_grammar.h"
+#include "core/commands/request_grammar.h"
 #include "protocol/resp_parser.h"
 
 namespace weir {

@@ -17,7 +17,7 @@
 
 #include "absl/status/status.h"
 
-#include "core/words/policy.h"
+#include "core/policies/policy.h"
 #include "protocol/json_reader.h"
 
 namespace weir {

@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "server/http/json_string.h"
+#include "protocol/json_string.h"
 #include "server/session/services.h"
 
 namespace weir {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/base/instant.h"
-#include "core/words/policy.h"
+#include "core/policies/policy.h"
 
 namespace weir {
 

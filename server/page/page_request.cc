@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "protocol/http_target.h"
+#include "protocol/json_string.h"
 #include "protocol/resp_parser.h"
 #include "server/access/access_list.h"
 #include "server/http/http_exchange.h"
-#include "server/http/json_string.h"
 
 namespace weir {
 namespace {

@@ -18,7 +18,7 @@
 #include "core/base/instant.h"
 #include "core/base/mutex.h"
 #include "core/limiter/limiter.h"
-#include "core/words/policies.h"
+#include "core/policies/policies.h"
 #include "replication/limiter_target.h"
 #include "replication/sink.h"
 #include "server/state/replication.h"

@@ -7,10 +7,10 @@
 
 #include "core/base/check.h"
 #include "core/commands/reply_numbers.h"
+#include "core/commands/request_grammar.h"
+#include "core/commands/settlement_grammar.h"
 #include "core/limiter/hold_request.h"
 #include "core/rules/decision.h"
-#include "core/words/request_grammar.h"
-#include "core/words/settlement_grammar.h"
 
 namespace weir {
 

@@ -10,9 +10,9 @@
 #include "core/base/clock.h"
 #include "core/base/instant.h"
 #include "core/commands/pending_request.h"
+#include "core/commands/request_grammar.h"
 #include "core/limiter/reservation.h"
 #include "core/rules/decision.h"
-#include "core/words/request_grammar.h"
 #include "protocol/resp_writer.h"
 
 namespace weir {

@@ -11,7 +11,7 @@
 #include "core/base/clock.h"
 #include "core/base/instant.h"
 #include "core/limiter/sweeper.h"
-#include "core/words/policies.h"
+#include "core/policies/policies.h"
 #include "server/os/waiting_thread.h"
 
 namespace weir {

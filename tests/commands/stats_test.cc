@@ -7,8 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/policies/limit_memo.h"
 #include "core/rules/limit_counters.h"
-#include "core/words/limit_memo.h"
 #include "tests/commands/client.h"
 #include "tests/support/stats_text.h"
 

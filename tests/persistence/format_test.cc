@@ -15,9 +15,9 @@
 #include "gtest/gtest.h"
 
 #include "core/base/status.h"
+#include "core/policies/policy_bytes.h"
 #include "core/rules/rule.h"
 #include "core/words/limit_bytes.h"
-#include "core/words/policy_bytes.h"
 #include "persistence/hold_format.h"
 #include "tests/random/generators.h"
 #include "tests/support/fake_clock.h"

@@ -3,8 +3,8 @@
 
 #include <rapidcheck.h>
 
+#include "core/policies/policy.h"
 #include "core/rules/limit.h"
-#include "core/words/policy.h"
 #include "tests/random/generators.h"
 #include "tests/random/windows.h"
 

@@ -22,7 +22,7 @@
 
 #include "core/limiter/limiter.h"
 #include "core/limiter/policy_trim.h"
-#include "core/words/policies.h"
+#include "core/policies/policies.h"
 #include "tests/random/generators.h"
 #include "tests/random/random_turns.h"
 #include "tests/support/printing.h"

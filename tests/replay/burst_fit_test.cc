@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include "core/words/policies.h"
+#include "core/policies/policies.h"
 #include "replay/question.h"
 #include "replay/trial.h"
 #include "tests/random/generators.h"

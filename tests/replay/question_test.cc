@@ -11,8 +11,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/policies/policies.h"
 #include "core/words/limit_grammar.h"
-#include "core/words/policies.h"
 
 namespace weir {
 namespace {

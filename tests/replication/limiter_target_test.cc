@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 
 #include "core/limiter/limiter.h"
-#include "core/words/policies.h"
+#include "core/policies/policies.h"
 #include "replication/policy_records.h"
 #include "replication/records.h"
 #include "tests/random/generators.h"

@@ -11,8 +11,8 @@
 #include "gtest/gtest.h"
 
 #include "core/base/id_type.h"
+#include "core/policies/policy_bytes.h"
 #include "core/words/limit_grammar.h"
-#include "core/words/policy_bytes.h"
 #include "tests/random/kept_limits.h"
 #include "tests/random/property.h"
 #include "tests/support/policy_limits.h"

@@ -13,8 +13,8 @@
 
 #include "core/base/id_type.h"
 #include "core/limiter/limiter.h"
-#include "core/words/policies.h"
-#include "core/words/policy_bytes.h"
+#include "core/policies/policies.h"
+#include "core/policies/policy_bytes.h"
 #include "replication/limiter_target.h"
 #include "replication/policy_records.h"
 #include "replication/records.h"

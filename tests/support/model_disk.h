@@ -15,9 +15,9 @@
 #include "gtest/gtest.h"
 
 #include "core/limiter/limiter.h"
+#include "core/policies/policies.h"
 #include "core/rules/rule.h"
 #include "core/rules/token_bucket.h"
-#include "core/words/policies.h"
 
 namespace weir {
 

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/check.h"
-#include "core/words/policy.h"
+#include "core/policies/policy.h"
 
 namespace weir {
 

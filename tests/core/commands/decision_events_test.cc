@@ -13,7 +13,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/words/limit_memo.h"
+#include "core/policies/limit_memo.h"
 #include "tests/random/property.h"
 
 namespace weir {

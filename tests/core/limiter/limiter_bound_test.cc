@@ -11,9 +11,9 @@
 
 #include <gtest/gtest.h>
 
+#include "core/policies/policies.h"
 #include "core/rules/rule.h"
 #include "core/table/table_bound.h"
-#include "core/words/policies.h"
 #include "tests/core/limiter/limiter_fixture.h"
 #include "tests/support/take_all.h"
 #include "tests/support/test_scale.h"

@@ -11,8 +11,8 @@
 
 #include "gtest/gtest.h"
 
-#include "core/words/overrides.h"
-#include "core/words/policies.h"
+#include "core/policies/overrides.h"
+#include "core/policies/policies.h"
 #include "tests/core/limiter/hold_fixture.h"
 #include "tests/support/policy_limits.h"
 

@@ -7,8 +7,8 @@
 
 #include "core/base/check.h"
 #include "core/base/status.h"
+#include "core/policies/policy_file.h"
 #include "core/words/limit_grammar.h"
-#include "core/words/policy_file.h"
 
 namespace weir {
 namespace {

@@ -11,10 +11,10 @@
 #include <string_view>
 
 #include "core/base/check.h"
+#include "core/policies/policy_bytes.h"
 #include "core/rules/rule.h"
 #include "core/words/limit_bytes.h"
 #include "core/words/limit_grammar.h"
-#include "core/words/policy_bytes.h"
 #include "persistence/format.h"
 #include "persistence/hold_format.h"
 

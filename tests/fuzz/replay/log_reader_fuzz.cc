@@ -13,7 +13,7 @@
 
 #include "core/base/check.h"
 #include "core/base/instant.h"
-#include "core/words/policies.h"
+#include "core/policies/policies.h"
 #include "replay/gunzip.h"
 #include "replay/log_format.h"
 #include "replay/log_reader.h"

@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "core/words/policy_file.h"
+#include "core/policies/policy_file.h"
 #include "tests/server/page/page_client.h"
 #include "tests/support/temporary_directory.h"
 

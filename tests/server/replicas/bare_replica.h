@@ -16,7 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "core/limiter/limiter.h"
-#include "core/words/policies.h"
+#include "core/policies/policies.h"
 #include "replication/frame.h"
 #include "replication/limiter_target.h"
 #include "replication/sink.h"

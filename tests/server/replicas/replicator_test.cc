@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include <gtest/gtest.h>
 
+#include "core/policies/policies.h"
 #include "core/words/limit_grammar.h"
-#include "core/words/policies.h"
 #include "tests/server/loopback.h"
 #include "tests/server/replicas/bare_replica.h"
 #include "tests/support/policy_limits.h"

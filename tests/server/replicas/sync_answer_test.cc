@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/words/policy.h"
+#include "core/policies/policy.h"
 #include "server/replicas/link_reply.h"
 #include "server/replicas/primary_link.h"
 #include "server/state/replication.h"

@@ -13,7 +13,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/words/request_grammar.h"
+#include "core/commands/request_grammar.h"
 #include "server/session/ack_waiter.h"
 #include "server/session/open_waits.h"
 #include "server/session/pause.h"

@@ -17,7 +17,7 @@
 #include "core/base/check.h"
 #include "core/base/status.h"
 #include "core/limiter/limiter_options.h"
-#include "core/words/policy.h"
+#include "core/policies/policy.h"
 #include "server/config/options.h"
 #include "server/http/check_routes.h"
 #include "tests/support/conversation.h"

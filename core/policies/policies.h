@@ -32,8 +32,8 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/mutex.h"
-#include "core/words/overrides.h"
-#include "core/words/policy.h"
+#include "core/policies/overrides.h"
+#include "core/policies/policy.h"
 
 namespace weir {
 

@@ -1,6 +1,6 @@
 // Goal: the memo answers as the parser does, remembers valid words, and never exceeds its caps.
 // Method: words that are valid and words that are not; one more word than the caps allow.
-#include "core/words/limit_memo.h"
+#include "core/policies/limit_memo.h"
 
 #include <string>
 #include <vector>

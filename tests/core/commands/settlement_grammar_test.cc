@@ -1,7 +1,7 @@
 // Goal: the words of RL.COMMIT and RL.CANCEL are parsed according to the grammar, and the error of
 // an invalid one names the wrong word and what would be right. Method: examples for each rule, and
 // a table of mistakes.
-#include "core/words/settlement_grammar.h"
+#include "core/commands/settlement_grammar.h"
 
 #include <algorithm>
 #include <optional>

@@ -20,10 +20,10 @@
 #include "absl/container/node_hash_map.h"
 #include "absl/status/statusor.h"
 
+#include "core/policies/policies.h"
 #include "core/rules/limit_counters.h"
 #include "core/table/limit_registry.h"
 #include "core/words/limit_grammar.h"
-#include "core/words/policies.h"
 
 namespace weir {
 

@@ -1,6 +1,6 @@
 // Goal: a text in JSON is what the library makes of it as a whole, also where it is no UTF-8.
 // Method: random bytes, with runs of plain characters, of controls and of parts of characters.
-#include "server/http/json_string.h"
+#include "protocol/json_string.h"
 
 #include <string>
 #include <string_view>

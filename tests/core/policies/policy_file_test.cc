@@ -1,6 +1,6 @@
 // Goal: a policy file is read as a whole or not at all, and a one-line error says where it is wrong
 // and what would be right. Method: good files, and each kind of bad file with its line number.
-#include "core/words/policy_file.h"
+#include "core/policies/policy_file.h"
 
 #include <string>
 #include <string_view>
@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/status.h"
-#include "core/words/policies.h"
+#include "core/policies/policies.h"
 #include "tests/support/temporary_directory.h"
 
 namespace weir {

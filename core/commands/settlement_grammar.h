@@ -23,9 +23,9 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/instant.h"
+#include "core/policies/limit_memo.h"
+#include "core/policies/policies.h"
 #include "core/table/key_hash.h"
-#include "core/words/limit_memo.h"
-#include "core/words/policies.h"
 #include "core/words/settle_request.h"
 
 namespace weir {

@@ -1,4 +1,4 @@
-#include "core/words/policies.h"
+#include "core/policies/policies.h"
 
 #include <algorithm>
 #include <optional>

@@ -15,8 +15,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/words/policies.h"
-#include "core/words/policy_bytes.h"
+#include "core/policies/policies.h"
+#include "core/policies/policy_bytes.h"
 #include "tests/random/generators.h"
 #include "tests/support/policy_limits.h"
 

@@ -1,4 +1,4 @@
-#include "server/http/json_string.h"
+#include "protocol/json_string.h"
 
 #include <algorithm>
 #include <cstddef>

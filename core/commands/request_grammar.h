@@ -29,8 +29,8 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/instant.h"
+#include "core/policies/limit_memo.h"
 #include "core/table/key_hash.h"
-#include "core/words/limit_memo.h"
 #include "core/words/request.h"
 
 namespace weir {

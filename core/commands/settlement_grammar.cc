@@ -1,4 +1,4 @@
-#include "core/words/settlement_grammar.h"
+#include "core/commands/settlement_grammar.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -24,7 +24,7 @@
 #include "absl/container/btree_set.h"
 
 #include "core/base/mutex.h"
-#include "core/words/policy.h"
+#include "core/policies/policy.h"
 
 namespace weir {
 

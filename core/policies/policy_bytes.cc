@@ -1,4 +1,4 @@
-#include "core/words/policy_bytes.h"
+#include "core/policies/policy_bytes.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -17,7 +17,7 @@
 
 #include "absl/status/statusor.h"
 
-#include "core/words/policy.h"
+#include "core/policies/policy.h"
 
 namespace weir {
 

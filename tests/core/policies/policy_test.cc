@@ -1,6 +1,6 @@
 // Goal: a policy's limits are parsed like the words of a request, except that they may not name
 // policies, and their printed form reads back. Method: examples, and random lists of limits.
-#include "core/words/policy.h"
+#include "core/policies/policy.h"
 
 #include <optional>
 #include <string>

@@ -1,7 +1,7 @@
 // Goal: a policy and an override are read back as they were written, and other bytes are refused.
 // Method: random policies written and read; bytes cut, or with another flag or name; greatest
 // numbers around those of the limits.
-#include "core/words/policy_bytes.h"
+#include "core/policies/policy_bytes.h"
 
 #include <chrono>
 #include <cstdint>

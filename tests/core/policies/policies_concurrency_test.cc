@@ -16,11 +16,11 @@
 #include <gtest/gtest.h>
 
 #include "core/base/id_type.h"
+#include "core/commands/request_grammar.h"
 #include "core/limiter/limiter.h"
-#include "core/words/limit_memo.h"
-#include "core/words/policies.h"
-#include "core/words/policy_bytes.h"
-#include "core/words/request_grammar.h"
+#include "core/policies/limit_memo.h"
+#include "core/policies/policies.h"
+#include "core/policies/policy_bytes.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/policy_limits.h"
 #include "tests/support/printing.h"

@@ -1,4 +1,4 @@
-#include "core/words/limit_memo.h"
+#include "core/policies/limit_memo.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "core/words/policy.h"
+#include "core/policies/policy.h"
 
 #include <utility>
 

@@ -1,7 +1,7 @@
 // Goal: the words of a request are parsed according to the grammar, and the error of an invalid
 // request names the wrong word and what would be right. Method: examples for each rule, a table of
 // bad requests, and random requests that are printed and read back.
-#include "core/words/request_grammar.h"
+#include "core/commands/request_grammar.h"
 
 #include <array>
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "core/commands/rate_limit_numbers.h"
+#include "server/http/rate_limit_numbers.h"
 
 #include <algorithm>
 #include <numeric>

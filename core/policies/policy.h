@@ -26,13 +26,6 @@ namespace weir {
 
 class Overrides;
 
-inline constexpr std::size_t kPolicyLimitsMax = kChecksMax;
-
-// True for a number that a policy can have.
-[[nodiscard]] constexpr bool IsPolicyId(PolicyId id) noexcept {
-  return id != kNoPolicy && id != kThrottleOwner.policy;
-}
-
 struct PolicyLimit {
   Limit limit;                       // owned by its policy, at its position
   std::optional<std::int64_t> cost;  // for requests whose word has none

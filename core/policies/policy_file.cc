@@ -1,4 +1,4 @@
-#include "core/words/policy_file.h"
+#include "core/policies/policy_file.h"
 
 #include <string>
 #include <string_view>
@@ -9,8 +9,8 @@
 #include "core/base/quote.h"
 #include "core/base/status.h"
 #include "core/base/toml_document.h"
+#include "core/policies/policies.h"
 #include "core/words/limit_grammar.h"
-#include "core/words/policies.h"
 
 namespace weir {
 namespace {

@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/words/policies.h"
+#include "core/policies/policies.h"
 #include "tests/random/generators.h"
 #include "tests/support/policy_limits.h"
 

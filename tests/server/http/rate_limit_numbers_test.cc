@@ -1,7 +1,7 @@
 // Goal: the numbers of RateLimit, RateLimit-Policy and Retry-After never promise more than a limit
 // gives, and never make a client wait less than it must. Method: a table; the factor of a quota
 // against a search; laws on random limits, buckets and costs.
-#include "core/commands/rate_limit_numbers.h"
+#include "server/http/rate_limit_numbers.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "core/words/overrides.h"
+#include "core/policies/overrides.h"
 
 #include <algorithm>
 #include <iterator>

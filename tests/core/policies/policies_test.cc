@@ -1,7 +1,7 @@
 // Goal: a policy keeps its id, and so its buckets, exactly as long as it exists; a failed change
 // changes nothing; clients cannot change the policies of the file. Method: examples of each rule,
 // with all policies compared before and after.
-#include "core/words/policies.h"
+#include "core/policies/policies.h"
 
 #include <optional>
 #include <set>

@@ -1,4 +1,4 @@
-#include "core/words/request_grammar.h"
+#include "core/commands/request_grammar.h"
 
 #include <cstdint>
 #include <string>
