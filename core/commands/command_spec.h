@@ -110,9 +110,23 @@ struct CommandSpec {
   std::string_view syntax = {};  // of the arguments: core/commands/command_syntax.h
   std::span<const Example> examples = {};
   Handler handler = nullptr;
+  std::string_view refusal = {};  // the only answer of a command whose handler is Refuse: an error
 
   [[nodiscard]] bool Is(CommandFlags flag) const noexcept { return (flags & flag) != 0; }
 };
+
+// The row of a container's HELP: "CLIENT|HELP".
+[[nodiscard]] constexpr CommandSpec HelpRow(std::string_view name, std::string_view group,
+                                            std::uint32_t more_flags = 0,
+                                            std::string_view since = "0.1.0") noexcept {
+  return {.name = name,
+          .arity = Exactly(2),
+          .flags = kLoading | more_flags,
+          .group = group,
+          .since = since,
+          .summary = "Lists the subcommands.",
+          .handler = ContainerHelp};
+}
 
 // "config|get", as Redis spells it.
 [[nodiscard]] std::string LowerName(const CommandSpec& spec);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <string_view>
 
 #include "core/commands/command_spec.h"
 #include "server/commands/command_examples.h"
@@ -16,13 +17,17 @@ inline constexpr std::uint32_t kAboutSelf = kFast | kLoading | kApplication;
 inline constexpr std::uint32_t kAboutOthers = kAdmin | kLoading;
 inline constexpr std::uint32_t kOfTransaction = kFast | kLoading | kApplication;
 
+// Cluster-aware clients look for this text.
+inline constexpr std::string_view kNoCluster = "ERR This instance has cluster support disabled";
+
 inline constexpr std::array kConnectionCommands = {
     CommandSpec{.name = "ASKING",
                 .arity = Exactly(1),
                 .flags = kAboutSelf,
                 .group = "connection",
                 .summary = "Answers that cluster support is disabled.",
-                .handler = NoCluster},
+                .handler = Refuse,
+                .refusal = kNoCluster},
     CommandSpec{.name = "AUTH",
                 .arity = AtLeast(2),
                 .flags = kGreeting | kNotInTransaction | kSecret | kOwnConnection,
@@ -41,12 +46,7 @@ inline constexpr std::array kConnectionCommands = {
                 .group = "connection",
                 .summary = "Returns the name of the connection, null if it has none.",
                 .handler = ClientGetName},
-    CommandSpec{.name = "CLIENT|HELP",
-                .arity = Exactly(2),
-                .flags = kLoading | kApplication,
-                .group = "connection",
-                .summary = "Lists the subcommands.",
-                .handler = ContainerHelp},
+    HelpRow("CLIENT|HELP", "connection", kApplication),
     CommandSpec{.name = "CLIENT|ID",
                 .arity = Exactly(2),
                 .flags = kAboutSelf,
@@ -137,7 +137,8 @@ inline constexpr std::array kConnectionCommands = {
                 .group = "connection",
                 .summary = "Answers that cluster support is disabled.",
                 .syntax = "subcommand [argument ...]",
-                .handler = NoCluster},
+                .handler = Refuse,
+                .refusal = kNoCluster},
     CommandSpec{.name = "DISCARD",
                 .arity = Exactly(1),
                 .flags = kOfTransaction | kAtOnce,
@@ -194,13 +195,15 @@ inline constexpr std::array kConnectionCommands = {
                 .flags = kAboutSelf,
                 .group = "connection",
                 .summary = "Answers that cluster support is disabled.",
-                .handler = NoCluster},
+                .handler = Refuse,
+                .refusal = kNoCluster},
     CommandSpec{.name = "READWRITE",
                 .arity = Exactly(1),
                 .flags = kAboutSelf,
                 .group = "connection",
                 .summary = "Answers that cluster support is disabled.",
-                .handler = NoCluster},
+                .handler = Refuse,
+                .refusal = kNoCluster},
     CommandSpec{.name = "RESET",
                 .arity = Exactly(1),
                 .flags = kGreeting | kAtOnce | kOwnConnection | kWhileSubscribed | kGreets,

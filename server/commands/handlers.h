@@ -116,11 +116,9 @@ void SlowlogReset(Call& call);
 
 // server/handlers/server.cc
 void Info(Call& call);
-void KillScript(Call& call);
 void ModuleList(Call& call);
-void NoCluster(Call& call);
 void MonitorCommands(Call& call);
-void NoKeyTexts(Call& call);
+void Refuse(Call& call);
 void Shutdown(Call& call);
 void Time(Call& call);
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <string_view>
 
 #include "core/commands/command_spec.h"
 #include "server/commands/command_examples.h"
@@ -11,6 +12,10 @@
 namespace weir::rows {
 
 inline constexpr KeyPositions kFirst = {.first = 1, .last = 1, .step = 1};
+
+inline constexpr std::string_view kNoKeyTexts =
+    "ERR weir keeps hashes of keys, not their texts: RL.INSPECT shows one key, RL.TOP those denied "
+    "most";
 
 inline constexpr std::array kRedisCommands = {
     CommandSpec{.name = "ACL",
@@ -49,12 +54,7 @@ inline constexpr std::array kRedisCommands = {
                 .summary = "Returns what a user may do, and the hashes of the passwords.",
                 .syntax = "username",
                 .handler = AclGetUser},
-    CommandSpec{.name = "ACL|HELP",
-                .arity = Exactly(2),
-                .flags = kLoading,
-                .group = "server",
-                .summary = "Lists the subcommands.",
-                .handler = ContainerHelp},
+    HelpRow("ACL|HELP", "server"),
     CommandSpec{.name = "ACL|LIST",
                 .arity = Exactly(2),
                 .flags = kAboutOthers,
@@ -137,12 +137,7 @@ inline constexpr std::array kRedisCommands = {
                 .summary = "Returns the keys in a command with their access flags.",
                 .syntax = "command [arg ...]",
                 .handler = CommandGetKeysAndFlags},
-    CommandSpec{.name = "COMMAND|HELP",
-                .arity = Exactly(2),
-                .flags = kLoading | kApplication,
-                .group = "server",
-                .summary = "Lists the subcommands.",
-                .handler = ContainerHelp},
+    HelpRow("COMMAND|HELP", "server", kApplication),
     CommandSpec{.name = "COMMAND|INFO",
                 .arity = AtLeast(2),
                 .flags = kLoading | kApplication,
@@ -172,12 +167,7 @@ inline constexpr std::array kRedisCommands = {
                 .summary = "Returns the options whose names match one of the patterns.",
                 .syntax = "parameter [parameter ...]",
                 .handler = ConfigGet},
-    CommandSpec{.name = "CONFIG|HELP",
-                .arity = Exactly(2),
-                .flags = kLoading,
-                .group = "server",
-                .summary = "Lists the subcommands.",
-                .handler = ContainerHelp},
+    HelpRow("CONFIG|HELP", "server"),
     CommandSpec{.name = "CONFIG|REWRITE",
                 .arity = Exactly(2),
                 .flags = kAdmin | kLoading,
@@ -264,7 +254,8 @@ inline constexpr std::array kRedisCommands = {
                 .group = "keys",
                 .summary = "Answers an error: weir keeps hashes of keys, not their texts.",
                 .syntax = "pattern",
-                .handler = NoKeyTexts},
+                .handler = Refuse,
+                .refusal = kNoKeyTexts},
     CommandSpec{.name = "LASTSAVE",
                 .arity = Exactly(1),
                 .flags = kFast,
@@ -276,12 +267,7 @@ inline constexpr std::array kRedisCommands = {
                 .flags = kContainer,
                 .group = "server",
                 .summary = "Commands about modules; the server has none."},
-    CommandSpec{.name = "MODULE|HELP",
-                .arity = Exactly(2),
-                .flags = kLoading,
-                .group = "server",
-                .summary = "Lists the subcommands.",
-                .handler = ContainerHelp},
+    HelpRow("MODULE|HELP", "server"),
     CommandSpec{.name = "MODULE|LIST",
                 .arity = Exactly(2),
                 .flags = kAdmin | kLoading,
@@ -304,7 +290,8 @@ inline constexpr std::array kRedisCommands = {
                 .flags = kReadOnly,
                 .group = "keys",
                 .summary = "Answers an error, as KEYS.",
-                .handler = NoKeyTexts},
+                .handler = Refuse,
+                .refusal = kNoKeyTexts},
     CommandSpec{.name = "SAVE",
                 .arity = Exactly(1),
                 .flags = kAdmin | kNotInTransaction,
@@ -318,27 +305,23 @@ inline constexpr std::array kRedisCommands = {
                 .group = "keys",
                 .summary = "Answers an error, as KEYS.",
                 .syntax = "cursor",
-                .handler = NoKeyTexts},
+                .handler = Refuse,
+                .refusal = kNoKeyTexts},
     CommandSpec{.name = "SCRIPT",
                 .arity = AtLeast(2),
                 .flags = kContainer,
                 .group = "server",
                 .since = "0.2.0",
                 .summary = "The commands about scripts that Sentinel sends."},
-    CommandSpec{.name = "SCRIPT|HELP",
-                .arity = Exactly(2),
-                .flags = kLoading,
-                .group = "server",
-                .since = "0.2.0",
-                .summary = "Lists the subcommands.",
-                .handler = ContainerHelp},
+    HelpRow("SCRIPT|HELP", "server", 0, "0.2.0"),
     CommandSpec{.name = "SCRIPT|KILL",
                 .arity = Exactly(2),
                 .flags = kLoading,
                 .group = "server",
                 .since = "0.2.0",
                 .summary = "Answers that no script runs: weir has none.",
-                .handler = KillScript},
+                .handler = Refuse,
+                .refusal = "NOTBUSY No scripts in execution right now."},
     CommandSpec{.name = "SHUTDOWN",
                 .arity = AtLeast(1),
                 .flags = kAdmin | kLoading | kNotInTransaction | kOwnConnection,

@@ -20,11 +20,6 @@ void Info(Call& call) {
   call.reply.Verbatim(InfoText(call.services(), call.now, call.arguments()));
 }
 
-// Cluster-aware clients look for this text.
-void NoCluster(Call& call) { call.Fail("This instance has cluster support disabled"); }
-
-void KillScript(Call& call) { call.ReplyError("NOTBUSY No scripts in execution right now."); }
-
 void ModuleList(Call& call) { call.reply.Array(0); }
 
 // Refused in a transaction: the lines of a monitor come after the reply of EXEC.
@@ -34,12 +29,7 @@ void MonitorCommands(Call& call) {
   call.reply.SimpleString("OK");
 }
 
-// KEYS, RANDOMKEY and SCAN.
-void NoKeyTexts(Call& call) {
-  call.Fail(
-      "weir keeps hashes of keys, not their texts: RL.INSPECT shows one key, RL.TOP those denied "
-      "most");
-}
+void Refuse(Call& call) { call.ReplyError(call.spec.refusal); }
 
 // Sends no reply if it succeeds, as in Redis: the connection ends.
 void Shutdown(Call& call) {

@@ -14,6 +14,7 @@
 
 #include "core/base/status.h"
 #include "core/commands/command_syntax.h"
+#include "server/commands/handlers.h"
 #include "tests/support/conversation.h"
 
 namespace weir {
@@ -54,6 +55,15 @@ TEST(CommandTableTest, EveryRowThatCanRunHasAHandler) {
   for (const CommandSpec& spec : CommandTable()) {
     const bool pure_container = spec.Is(kContainer) && !spec.arity.Allows(1);
     EXPECT_EQ(spec.handler == nullptr, pure_container) << spec.name;
+  }
+}
+
+TEST(CommandTableTest, ARowThatRefusesSaysWhy) {
+  for (const CommandSpec& spec : CommandTable()) {
+    EXPECT_EQ(spec.handler == &Refuse, !spec.refusal.empty()) << spec.name;
+    if (!spec.refusal.empty()) {
+      EXPECT_THAT(std::string(spec.refusal), testing::MatchesRegex("[A-Z]+ [^\r\n]+"));
+    }
   }
 }
 
