@@ -275,20 +275,66 @@ have passed shows its untouched bucket; the rows of RL.CHARGE show buckets after
   RL.COMMIT and RL.CANCEL count nothing.
 )";
 
-void AppendCommand(std::string& page, const CommandSpec& spec) {
-  absl::StrAppend(&page, "\n### ", absl::StrReplaceAll(AbslView(spec.name), {{"|", " "}}),
-                  "\n\n```\n", CommandSyntax(spec), "\n```\n\n", AbslView(spec.summary), "\n\n");
+// " write fast": the flags, each after a space.
+std::string FlagList(const CommandSpec& spec) {
   std::string flags;
   for (const std::string_view flag : FlagNames(spec)) absl::StrAppend(&flags, " ", AbslView(flag));
-  absl::StrAppend(&page, "Since ", AbslView(spec.since),
-                  ". Complexity: ", AbslView(spec.complexity), ".",
-                  flags.empty() ? "" : " Flags:", flags, flags.empty() ? "\n" : ".\n");
+  return flags;
+}
+
+void AppendExamples(std::string& page, const CommandSpec& spec) {
   if (spec.examples.empty()) return;
   absl::StrAppend(&page, "\n```\n");
   for (const Example& example : spec.examples) {
     absl::StrAppend(&page, "> ", AbslView(example.command), "\n", AbslView(example.reply), "\n");
   }
   absl::StrAppend(&page, "```\n");
+}
+
+// A section for a command of weir's own.
+void AppendCommand(std::string& page, const CommandSpec& spec) {
+  const std::string flags = FlagList(spec);
+  absl::StrAppend(&page, "\n### ", absl::StrReplaceAll(AbslView(spec.name), {{"|", " "}}),
+                  "\n\n```\n", CommandSyntax(spec), "\n```\n\n", AbslView(spec.summary), "\n\n");
+  absl::StrAppend(&page, "Since ", AbslView(spec.since),
+                  ". Complexity: ", AbslView(spec.complexity), ".",
+                  flags.empty() ? "" : " Flags:", flags, flags.empty() ? "\n" : ".\n");
+  AppendExamples(page, spec);
+}
+
+// A row of a table for a command that Redis has, too.
+void AppendRow(std::string& page, const CommandSpec& spec) {
+  const auto escaped = [](std::string_view text) {
+    return absl::StrReplaceAll(AbslView(text), {{"|", "\\|"}});
+  };
+  absl::StrAppend(&page, "| `", escaped(CommandSyntax(spec)), "` | ", escaped(spec.summary), " | ",
+                  escaped(spec.complexity), " |", FlagList(spec), " | ", AbslView(spec.since),
+                  " |\n");
+}
+
+constexpr std::string_view kTableHead = R"(
+| command | what it does | complexity | flags | since |
+| --- | --- | --- | --- | --- |
+)";
+
+// True for a row with a place in the page. A container is documented by its subcommands, unless it
+// is a command itself.
+bool IsOnPage(const CommandSpec& spec, std::string_view group) {
+  return spec.group == group && (!spec.Is(kContainer) || spec.arity.min == 1);
+}
+
+void AppendGroup(std::string& page, const Group& group) {
+  absl::StrAppend(&page, "\n## ", AbslView(group.title), "\n\n", AbslView(group.text), "\n");
+  const bool is_table = group.name != "limit";
+  if (is_table) absl::StrAppend(&page, AbslView(kTableHead));
+  for (const CommandSpec& spec : CommandTable()) {
+    if (!IsOnPage(spec, group.name)) continue;
+    is_table ? AppendRow(page, spec) : AppendCommand(page, spec);
+  }
+  if (!is_table) return;
+  for (const CommandSpec& spec : CommandTable()) {
+    if (IsOnPage(spec, group.name)) AppendExamples(page, spec);
+  }
 }
 
 constexpr std::string_view kOptionsHead = R"(
@@ -332,15 +378,7 @@ std::vector<std::string_view> FlagNames(const CommandSpec& spec) {
 
 std::string CommandsMarkdown() {
   std::string page(kHead);
-  for (const Group& group : kGroups) {
-    absl::StrAppend(&page, "\n## ", AbslView(group.title), "\n\n", AbslView(group.text), "\n");
-    for (const CommandSpec& spec : CommandTable()) {
-      // A container is documented by its subcommands, unless it is a command itself.
-      if (spec.group == group.name && (!spec.Is(kContainer) || spec.arity.min == 1)) {
-        AppendCommand(page, spec);
-      }
-    }
-  }
+  for (const Group& group : kGroups) AppendGroup(page, group);
   absl::StrAppend(&page, AbslView(kOptionsHead));
   for (const OptionSpec& spec : OptionTable()) AppendOption(page, spec);
   return page;
