@@ -41,7 +41,7 @@ ClientSession::Turn HttpSession::Execute(std::string_view unread, std::string& o
     return {.next = Next::kPause, .wake = session_.paused_until(), .in_request = in_request_};
   }
   Turn turn;
-  unsaved_.Clear();
+  delayed_.Clear();
   session_.BeginTurn();
   const std::size_t out_begin = out.size();
   while (!closing_ && turn.next == Next::kRead) {
@@ -60,7 +60,7 @@ ClientSession::Turn HttpSession::Execute(std::string_view unread, std::string& o
   turn.in_request = in_request_;
   // Nothing is known about the bytes of a request that is not complete.
   turn.had_secret = std::exchange(said_secret_, false) || in_request_;
-  session_.EndTurn(turn, unsaved_, out.size() - out_begin, host_now);
+  session_.EndTurn(turn, delayed_, out.size() - out_begin, host_now);
   return turn;
 }
 
@@ -145,7 +145,7 @@ void HttpSession::FinishAnswer(const HttpExchange& exchange, const HttpRoute* ro
   const Awaited awaited = std::exchange(awaited_, {});
   if (!awaited.any()) return;
   answer_to.date = {};  // a view
-  unsaved_.Add(begin, end, awaited,
+  delayed_.Add(begin, end, awaited,
                {record_->last_command.load(std::memory_order_relaxed), answer_to, group});
 }
 
@@ -176,10 +176,10 @@ void HttpSession::AnswerParseError(std::string& out) {
   closing_ = true;
 }
 
-void HttpSession::FinishUnsaved(std::string& replies, const WaitOutcome& outcome) const {
-  unsaved_.Replace(
+void HttpSession::FinishDelayed(std::string& replies, const WaitOutcome& outcome) const {
+  delayed_.Replace(
       replies, outcome,
-      [&](const Unsaved& request, std::string_view /*reply*/, Replaced why, std::string& out) {
+      [&](const Delayed& request, std::string_view /*reply*/, Replaced why, std::string& out) {
         const std::string error = ErrorOfWait(why, outcome);
         HttpWriter writer(out);
         writer.Begin(503, request.answer_to);
@@ -193,7 +193,7 @@ void HttpSession::FinishUnsaved(std::string& replies, const WaitOutcome& outcome
 }
 
 void HttpSession::OnSent() {
-  unsaved_.GiveBack();
+  delayed_.GiveBack();
   if (!rest_) parser_.GiveBack();
 }
 

@@ -17,8 +17,8 @@
 #include "server/http/http_services.h"
 #include "server/http/remembered_login.h"
 #include "server/session/client_session.h"
+#include "server/session/delayed_replies.h"
 #include "server/session/session.h"
-#include "server/session/unsaved_replies.h"
 #include "server/session/worker.h"
 
 namespace weir {
@@ -29,7 +29,7 @@ class HttpSession final : public ClientSession {
   HttpSession(Worker& worker, std::shared_ptr<ClientRecord> record, HttpServices& http);
 
   [[nodiscard]] Turn Execute(std::string_view unread, std::string& out) override;
-  void FinishUnsaved(std::string& replies, const WaitOutcome& outcome) const override;
+  void FinishDelayed(std::string& replies, const WaitOutcome& outcome) const override;
   void EndWait(WaitEnd why) override { session_.EndWait(why); }
   [[nodiscard]] bool has_news() const noexcept override { return false; }
   // A client that was not let in yet counts as a stalled one.
@@ -48,7 +48,7 @@ class HttpSession final : public ClientSession {
 
  private:
   // The request of a response that waits.
-  struct Unsaved {
+  struct Delayed {
     const CommandSpec* spec;
     HttpAnswerTo answer_to;
     HttpRouteGroup group;
@@ -78,7 +78,7 @@ class HttpSession final : public ClientSession {
   HttpRest rest_;  // of the request that parser_ holds, which a turn has not answered; may be null
   std::size_t rest_bytes_ = 0;
   Awaited awaited_;                  // by the response of that request
-  UnsavedReplies<Unsaved> unsaved_;  // of the last turn
+  DelayedReplies<Delayed> delayed_;  // of the last turn
   bool in_request_ = false;
   bool said_secret_ = false;     // a request of the present turn may contain a password
   bool rest_is_secret_ = false;  // so may the one that parser_ holds

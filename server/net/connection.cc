@@ -194,7 +194,7 @@ void Connection::ExecuteTurn(std::span<char> unread) {
   const std::size_t consumed = closes ? unread.size() : turn_.consumed;
   if (turn_.had_secret || closes) Wipe(unread.first(consumed));
   KeepInput(unread, consumed);
-  if (turn_.unsaved_from) {
+  if (turn_.delayed_from) {
     SendLater(replies);
   } else {
     Send(replies);
@@ -202,15 +202,15 @@ void Connection::ExecuteTurn(std::span<char> unread) {
   ReportMemory();
 }
 
-// Sends the replies in front of the first unsaved one at once, as far as the kernel takes them.
+// Sends the replies in front of the first delayed one at once, as far as the kernel takes them.
 void Connection::SendLater(std::string_view replies) {
-  WEIR_CHECK(*turn_.unsaved_from <= replies.size());
-  const std::optional<std::size_t> sent = Write(replies.substr(0, *turn_.unsaved_from));
+  WEIR_CHECK(*turn_.delayed_from <= replies.size());
+  const std::optional<std::size_t> sent = Write(replies.substr(0, *turn_.delayed_from));
   if (!sent) return Close();
   if (replies.size() - *sent > kPendingOutputBytesMax)
     return CloseSlowReader(replies.size() - *sent);
   pending_output_ = replies.substr(*sent);
-  *turn_.unsaved_from -= *sent;
+  *turn_.delayed_from -= *sent;
   state_ = State::kSaving;
   SetStalled(false);
   thread_.Park(shared_from_this(), turn_.awaited);
@@ -222,12 +222,12 @@ void Connection::OnWaited(WaitOutcome outcome) {
   replies.swap(pending_output_);
   const bool has_late_reply = turn_.awaited.save == Awaited::Save::kLateReply;
   if (!outcome.saved.ok() || outcome.acks_missed > 0 || has_late_reply) {
-    std::string unsaved = replies.substr(*turn_.unsaved_from);
+    std::string delayed = replies.substr(*turn_.delayed_from);
     const OnPersistError reaction =
         thread_.worker().services.settings.Get(&Options::on_persist_error);
     outcome.fails_changes = reaction == OnPersistError::kRefuse;
-    session_->FinishUnsaved(unsaved, outcome);
-    replies.replace(*turn_.unsaved_from, std::string::npos, unsaved);
+    session_->FinishDelayed(delayed, outcome);
+    replies.replace(*turn_.delayed_from, std::string::npos, delayed);
   }
   Send(replies);
   ReportMemory();

@@ -18,7 +18,7 @@
 
 #include "core/base/instant.h"
 #include "server/observe/client_registry.h"
-#include "server/session/unsaved_replies.h"
+#include "server/session/delayed_replies.h"
 #include "server/session/worker.h"
 #include "server/state/replication.h"
 
@@ -52,7 +52,7 @@ class ClientSession {
     HostInstant wake{};  // for kWait and kPause
     // If set, the output from this byte on must wait: for a save that begins after the turn, for
     // replicas that acknowledge its changes, or for both.
-    std::optional<std::size_t> unsaved_from = {};
+    std::optional<std::size_t> delayed_from = {};
     Awaited awaited = {};
     bool had_secret = false;  // the consumed bytes may contain a password
     // A request was completed, so the time that the next one may take begins; and the consumed
@@ -73,8 +73,8 @@ class ClientSession {
   // Called when the waits of the last turn have ended, if one of them has failed or if there are
   // late replies. Fills in the late replies, and replaces the replies that the outcome makes wrong
   // by an error with the reason; their commands count as failed. `replies`: the output from
-  // `unsaved_from` on.
-  virtual void FinishUnsaved(std::string& replies, const WaitOutcome& outcome) const = 0;
+  // `delayed_from` on.
+  virtual void FinishDelayed(std::string& replies, const WaitOutcome& outcome) const = 0;
 
   // The reasons that end a wait: the client has gone or the server is shutting down, which ends a
   // pause, too; or the server has become a replica.

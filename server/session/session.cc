@@ -84,7 +84,7 @@ void Session::set_replies(Replies replies) noexcept {
 // An idle client must cost little memory, even after large commands.
 void Session::OnSent() {
   if (news_) news_->outbox.OnSent();
-  unsaved_.GiveBack();
+  delayed_.GiveBack();
   parser_.GiveBack();
 }
 
@@ -162,7 +162,7 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   RespWriter reply(out);
   reply.set_protocol(record_->protocol.load(std::memory_order_relaxed));
   Turn turn;
-  unsaved_.Clear();
+  delayed_.Clear();
   if (record_->killed.load(std::memory_order_relaxed)) return {.next = Next::kClose};
   if (has_news()) {
     RefreshUser();
@@ -173,7 +173,7 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   if (host_now < paused_until_) return {.next = Next::kPause, .wake = paused_until_};
   if (!FinishWait(at, reply)) return {.next = Next::kWait, .wake = waiter_->ReadyAt(at)};
   if (std::exchange(silent_wait_, false)) out.resize(out_begin);
-  if (awaited_.any()) AddUnsaved(out_begin, out.size());
+  if (awaited_.any()) AddDelayed(out_begin, out.size());
   BeginTurn();
   ReadAhead& ahead = worker_.read_ahead;
   WEIR_DCHECK(ahead.empty());
@@ -205,7 +205,7 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
     BeginCommand();
     ExecuteUnlessSilent(command, now, out, reply);
     EndCommand();
-    if (awaited_.any()) AddUnsaved(begin, out.size());
+    if (awaited_.any()) AddDelayed(begin, out.size());
     if (hand_over_) break;
     if (!waiter_ && host_now >= paused_until_) continue;
     turn.next = waiter_ ? Next::kWait : Next::kPause;
@@ -218,7 +218,7 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   turn.completed = turn.consumed > 0;
   turn.had_secret = std::exchange(said_secret_, false);
   if (turn.had_secret) parser_.Wipe();
-  EndTurn(turn, unsaved_, out.size() - out_begin, host_now);
+  EndTurn(turn, delayed_, out.size() - out_begin, host_now);
   return turn;
 }
 
@@ -291,18 +291,18 @@ std::shared_ptr<AckWait> Session::AwaitAcksOfLastChange(std::size_t needed) {
 }
 
 // An empty range belongs to a command that has no reply yet.
-void Session::AddUnsaved(std::size_t begin, std::size_t end) {
+void Session::AddDelayed(std::size_t begin, std::size_t end) {
   const Awaited awaited = std::exchange(awaited_, {});
   std::shared_ptr<const LateReply> late_reply = std::exchange(late_reply_, nullptr);
   if (begin == end) return;
-  unsaved_.Add(begin, end, awaited,
+  delayed_.Add(begin, end, awaited,
                {record_->last_command.load(std::memory_order_relaxed), std::move(late_reply)});
 }
 
-void Session::FinishUnsaved(std::string& replies, const WaitOutcome& outcome) const {
-  unsaved_.Replace(
+void Session::FinishDelayed(std::string& replies, const WaitOutcome& outcome) const {
+  delayed_.Replace(
       replies, outcome,
-      [&](const Unsaved& command, std::string_view reply, Replaced why, std::string& out) {
+      [&](const Delayed& command, std::string_view reply, Replaced why, std::string& out) {
         const LateReply* const late = command.late_reply.get();
         WEIR_CHECK((late != nullptr) == (why == Replaced::kByLateReply));
         const std::string error = late ? late->error : ErrorOfWait(why, outcome);

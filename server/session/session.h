@@ -20,8 +20,8 @@
 #include "server/observe/client_registry.h"
 #include "server/observe/news.h"
 #include "server/session/client_session.h"
+#include "server/session/delayed_replies.h"
 #include "server/session/transaction.h"
-#include "server/session/unsaved_replies.h"
 #include "server/session/worker.h"
 
 namespace weir {
@@ -46,7 +46,7 @@ class Session final : public ClientSession {
   // --- As every session ---
 
   [[nodiscard]] Turn Execute(std::string_view unread, std::string& out) override;
-  void FinishUnsaved(std::string& replies, const WaitOutcome& outcome) const override;
+  void FinishDelayed(std::string& replies, const WaitOutcome& outcome) const override;
   void EndWait(WaitEnd why) override;
   [[nodiscard]] bool has_news() const noexcept override {
     return news_ && news_->outbox.has_bytes();
@@ -86,10 +86,10 @@ class Session final : public ClientSession {
   // Ends a turn, of this session or of one that runs its commands through it: says what its output
   // waits for, counts it, and has its changes sent to the replicas.
   template <typename Origin>
-  void EndTurn(Turn& turn, const UnsavedReplies<Origin>& unsaved, std::size_t output_bytes,
+  void EndTurn(Turn& turn, const DelayedReplies<Origin>& delayed, std::size_t output_bytes,
                HostInstant now) {
-    turn.unsaved_from = unsaved.begin();
-    turn.awaited = unsaved.awaited();
+    turn.delayed_from = delayed.begin();
+    turn.awaited = delayed.awaited();
     worker_.CountTurn(commands_before_turn_, turn.consumed, output_bytes, now);
     if (changed_ != Changed::kInTurn) return;
     changed_ = Changed::kBefore;
@@ -185,7 +185,7 @@ class Session final : public ClientSession {
 
  private:
   // The origin of a reply that waits.
-  struct Unsaved {
+  struct Delayed {
     const CommandSpec* spec;
     std::shared_ptr<const LateReply> late_reply;  // null: that reply is written already
   };
@@ -194,7 +194,7 @@ class Session final : public ClientSession {
   void EndCommand() noexcept;
   void DelayReplyUntilSaved() noexcept;
   // Requires: the command awaits something.
-  void AddUnsaved(std::size_t begin, std::size_t end);
+  void AddDelayed(std::size_t begin, std::size_t end);
   [[nodiscard]] bool FinishWait(const Clock::Reading& at, RespWriter& reply);
   void DropWaiter();
   void AnswerWaiter(ClientRecord::Blocked ended, Instant now, RespWriter& reply);
@@ -250,7 +250,7 @@ class Session final : public ClientSession {
   Changed changed_ = Changed::kNo;        // since last_change_, and in the present turn
   std::shared_ptr<AckWait> last_change_;  // the last WAIT for changes; null: none was waited for
   std::shared_ptr<const LateReply> late_reply_;  // of the present command, if it has one
-  UnsavedReplies<Unsaved> unsaved_;              // of the last turn
+  DelayedReplies<Delayed> delayed_;              // of the last turn
   std::size_t work_ = 0;                         // units of the present turn
   std::uint64_t commands_before_turn_ = 0;       // total_commands_processed at its beginning
   std::uint64_t slots_before_command_ = 0;

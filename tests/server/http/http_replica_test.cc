@@ -132,8 +132,8 @@ TEST_F(HttpReplicaTest, AResponseThatIsNotAcknowledgedIs503) {
   operator_of.Run("CONFIG SET ack-replicas 2");
   std::string response(client_.Post("/v1/allow", kOneAnHour));
   EXPECT_EQ(client_.turn().awaited.acks, 2U);
-  EXPECT_EQ(client_.turn().unsaved_from, 0U);
-  client_.session().FinishUnsaved(response, {.acks_missed = 2});
+  EXPECT_EQ(client_.turn().delayed_from, 0U);
+  client_.session().FinishDelayed(response, {.acks_missed = 2});
   EXPECT_EQ(StatusOf(response), 503);
   EXPECT_EQ(BodyOf(response),
             R"({"error":"NOACK charged, but fewer than 2 replicas are known to have it"})");

@@ -33,7 +33,7 @@ TEST(HttpSavingTest, AFailedSaveReplacesTheResponsesThatWaitedForIt) {
   on_disk.Load();
   HttpConversation client(on_disk.server());
   std::string livez;
-  ASSERT_FALSE(client.session().Execute(kProbe, livez).unsaved_from);
+  ASSERT_FALSE(client.session().Execute(kProbe, livez).delayed_from);
   const std::string body = R"({"key":"k","limits":["9/m"]})";
   const std::string stream =
       absl::StrCat(AbslView(kProbe), "GET /check?key=k&limit=9/m", AbslView(kHeadEnd),
@@ -42,13 +42,13 @@ TEST(HttpSavingTest, AFailedSaveReplacesTheResponsesThatWaitedForIt) {
                    "Connection: close\r\nContent-Length: ", body.size(), "\r\n\r\n", body);
   std::string responses;
   const ClientSession::Turn turn = client.session().Execute(stream, responses);
-  ASSERT_EQ(turn.unsaved_from, livez.size());
+  ASSERT_EQ(turn.delayed_from, livez.size());
   std::string unsaved = responses.substr(livez.size());
   std::string served = unsaved;
-  client.session().FinishUnsaved(served,
+  client.session().FinishDelayed(served,
                                  {.saved = absl::UnavailableError("full"), .fails_changes = false});
   EXPECT_EQ(served, unsaved);
-  client.session().FinishUnsaved(unsaved,
+  client.session().FinishDelayed(unsaved,
                                  {.saved = absl::UnavailableError("full"), .fails_changes = true});
   const std::string_view no_store = "Cache-Control: no-store\r\n";
   EXPECT_EQ(unsaved,
@@ -71,11 +71,11 @@ TEST(HttpSavingTest, ALookThatFindsAnExpiryWaitsForItsSave) {
     const auto waits_over_http = [&] {
       const std::string body = R"({"key":"k","limits":["9/m"]})";
       EXPECT_EQ(StatusOf(http.Post("/v1/peek", body)), 200);
-      return http.turn().unsaved_from.has_value();
+      return http.turn().delayed_from.has_value();
     };
     const auto waits_over_resp = [&] {
       EXPECT_TRUE(resp.Send("RL.PEEK k 9/m\r\n").starts_with("*5\r\n"));
-      return resp.turn().unsaved_from.has_value();
+      return resp.turn().delayed_from.has_value();
     };
     Limiter& limiter = *on_disk.server().limiter;
     FakeClock& clock = on_disk.server().clock;

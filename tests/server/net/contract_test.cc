@@ -42,7 +42,7 @@ class ScriptedSession final : public ClientSession {
   [[nodiscard]] Turn Execute(std::string_view unread, std::string& out) override {
     return script_(unread, out);
   }
-  void FinishUnsaved(std::string&, const WaitOutcome&) const override {}
+  void FinishDelayed(std::string&, const WaitOutcome&) const override {}
   void EndWait(WaitEnd) override {}
   [[nodiscard]] bool has_news() const noexcept override { return false; }
   [[nodiscard]] bool is_logged_in() const noexcept override { return true; }
@@ -101,13 +101,13 @@ TEST_F(NetContractTest, ASessionConsumesWhatItWasGiven) {
 
 TEST_F(NetContractTest, OnlyOutputThatIsThereWaits) {
   constexpr Awaited kSave = {.save = Awaited::Save::kAsked};
-  EXPECT_DEATH(ServeWith({.consumed = 1, .unsaved_from = 2, .awaited = kSave}, "y"),
-               "unsaved_from <= replies.size");
+  EXPECT_DEATH(ServeWith({.consumed = 1, .delayed_from = 2, .awaited = kSave}, "y"),
+               "delayed_from <= replies.size");
 }
 
 // Else the reply to a change would leave before it is saved.
 TEST_F(NetContractTest, OutputThatWaitsWaitsForSomething) {
-  EXPECT_DEATH(ServeWith({.consumed = 1, .unsaved_from = 0}, "y"), "awaited.any");
+  EXPECT_DEATH(ServeWith({.consumed = 1, .delayed_from = 0}, "y"), "awaited.any");
 }
 
 TEST_F(NetContractTest, AConnectionIsHandedOverWithItsRequest) {

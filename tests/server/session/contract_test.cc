@@ -116,8 +116,8 @@ TEST_F(SessionContractTest, ALateReplyComesFromSomewhere) {
   };
   session_.Wait(std::make_unique<Late>(session_));
   std::string out;
-  ASSERT_EQ(session_.Execute("", out).unsaved_from, 0U);
-  EXPECT_DEATH(session_.FinishUnsaved(out, {}), "late != nullptr");
+  ASSERT_EQ(session_.Execute("", out).delayed_from, 0U);
+  EXPECT_DEATH(session_.FinishDelayed(out, {}), "late != nullptr");
 }
 
 TEST_F(SessionContractTest, ASessionBelongsToOneThread) {

@@ -110,8 +110,8 @@ TEST_F(StateOnDiskTest, SnapshotDelaysOnlyTheReplyOfSave) {
   Session session(server_->worker, server_->services.clients.Add("a", "b", 7, HostInstant{}));
   std::string replies;
   EXPECT_FALSE(
-      Execute(session, {{"RL.ALLOW", "u", "10/s"}, {"RL.RESET", "u"}}, replies).unsaved_from);
-  EXPECT_TRUE(Execute(session, {{"PING"}, {"SAVE"}}, replies).unsaved_from);
+      Execute(session, {{"RL.ALLOW", "u", "10/s"}, {"RL.RESET", "u"}}, replies).delayed_from);
+  EXPECT_TRUE(Execute(session, {{"PING"}, {"SAVE"}}, replies).delayed_from);
 }
 
 // Goal: with `always`, the reply of a request that changed something waits, and no other does.
@@ -122,7 +122,7 @@ TEST_F(StateOnDiskTest, AlwaysDelaysRepliesToChanges) {
   Session session(server_->worker, server_->services.clients.Add("a", "b", 7, HostInstant{}));
   const auto waits = [&](const std::vector<std::string>& words) {
     std::string replies;
-    return Execute(session, {words}, replies).unsaved_from.has_value();
+    return Execute(session, {words}, replies).delayed_from.has_value();
   };
   EXPECT_TRUE(waits({"RL.ALLOW", "u", "1/h"}));
   EXPECT_FALSE(waits({"RL.ALLOW", "u", "1/h"}));  // denied
@@ -160,12 +160,12 @@ TEST_F(StateOnDiskTest, AFailedSaveReplacesTheRepliesThatWaitedForIt) {
       session, {{"PING"}, {"RL.RESET", "u"}, {"ECHO", "x"}, {"RL.RESET", "v"}, {"ECHO", "y"}},
       replies);
   ASSERT_EQ(replies, "+PONG\r\n:0\r\n$1\r\nx\r\n:0\r\n$1\r\ny\r\n");
-  ASSERT_EQ(turn.unsaved_from, std::string("+PONG\r\n").size());
-  std::string unsaved = replies.substr(*turn.unsaved_from);
+  ASSERT_EQ(turn.delayed_from, std::string("+PONG\r\n").size());
+  std::string unsaved = replies.substr(*turn.delayed_from);
   std::string served = unsaved;
-  session.FinishUnsaved(served, {.saved = absl::UnavailableError("full"), .fails_changes = false});
+  session.FinishDelayed(served, {.saved = absl::UnavailableError("full"), .fails_changes = false});
   EXPECT_EQ(served, unsaved);
-  session.FinishUnsaved(unsaved, {.saved = absl::UnavailableError("full"), .fails_changes = true});
+  session.FinishDelayed(unsaved, {.saved = absl::UnavailableError("full"), .fails_changes = true});
   EXPECT_EQ(unsaved,
             "-MISCONF cannot save to disk: full\r\n$1\r\nx\r\n"
             "-MISCONF cannot save to disk: full\r\n$1\r\ny\r\n");
@@ -187,8 +187,8 @@ TEST_F(StateOnDiskTest, AnErrorThatWaitedForAFailedSaveFailsOnce) {
   replies.clear();
   const Session::Turn ended = session.Execute("", replies);
   ASSERT_EQ(replies, "-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n");
-  ASSERT_EQ(ended.unsaved_from, 0U);
-  session.FinishUnsaved(replies, {.saved = absl::UnavailableError("full"), .fails_changes = true});
+  ASSERT_EQ(ended.delayed_from, 0U);
+  session.FinishDelayed(replies, {.saved = absl::UnavailableError("full"), .fails_changes = true});
   EXPECT_EQ(CallsFailed("RL.WAIT"), 1U);
 }
 
@@ -203,11 +203,11 @@ TEST_F(StateOnDiskTest, ABackupIsAnsweredAfterItsSave) {
   std::string replies;
   const Session::Turn turn =
       Execute(session, {{"PING"}, {"RL.BACKUP", "a"}, {"ECHO", "x"}, {"RL.BACKUP", "a"}}, replies);
-  ASSERT_EQ(turn.unsaved_from, std::string("+PONG\r\n").size());
+  ASSERT_EQ(turn.delayed_from, std::string("+PONG\r\n").size());
   EXPECT_EQ(turn.awaited.save, Awaited::Save::kLateReply);
   AwaitSave(state_->RequestSave());
-  replies.erase(0, *turn.unsaved_from);
-  session.FinishUnsaved(replies, {.saved = absl::UnavailableError("full"), .fails_changes = true});
+  replies.erase(0, *turn.delayed_from);
+  session.FinishDelayed(replies, {.saved = absl::UnavailableError("full"), .fails_changes = true});
   EXPECT_THAT(replies, MatchesRegex("\\*2\r\n:[0-9]+\r\n:0\r\n\\$1\r\nx\r\n"
                                     "-ERR there is already a backup 'a' in .*\r\n"));
   EXPECT_EQ(CallsFailed("RL.BACKUP"), 1U);

@@ -1,7 +1,7 @@
 // The replies of a session's turn that wait, in their order, and what takes their place when the
 // waits have ended: for a save, and for replicas that acknowledge a change (ack-replicas).
 //
-// Not thread safe. A reply costs a few words, of which kUnsavedKept stay allocated between turns.
+// Not thread safe. A reply costs a few words, of which kDelayedKept stay allocated between turns.
 #pragma once
 
 #include <algorithm>
@@ -52,11 +52,11 @@ struct LateReply {
   std::string error;  // with its prefix; if there is one, it is the reply
 };
 
-inline constexpr std::size_t kUnsavedKept = 64;
+inline constexpr std::size_t kDelayedKept = 64;
 
 // `Origin`: the part of a request that its replacement depends on.
 template <typename Origin>
-class UnsavedReplies {
+class DelayedReplies {
  public:
   // Adds the bytes from `begin` to `end` of the output. Requires: something is awaited, there are
   // bytes, and the replies added before end at or before `begin`.
@@ -75,7 +75,7 @@ class UnsavedReplies {
   }
   // Frees the memory of a turn with many replies, and may forget them. Requires: they are sent.
   void GiveBack() {
-    if (replies_.capacity() > kUnsavedKept) replies_ = std::vector<Reply>();
+    if (replies_.capacity() > kDelayedKept) replies_ = std::vector<Reply>();
   }
 
   // The beginning of the first reply; nothing if there is none.
