@@ -20,9 +20,9 @@
 #include "protocol/integer.h"
 #include "server/commands/handlers.h"
 #include "server/config/options.h"
+#include "server/handlers/ack_waiter.h"
 #include "server/handlers/sync_waiter.h"
 #include "server/os/log.h"
-#include "server/session/ack_waiter.h"
 #include "server/session/call.h"
 
 namespace weir {
@@ -257,7 +257,7 @@ void AwaitReplicas(Call& call) {
   if (!timeout_ms) return call.Fail("timeout is not an integer or out of range");
   if (*timeout_ms < 0) return call.Fail("timeout is negative");
   if (!services.replication) return call.reply.Integer(0);
-  std::shared_ptr<AckWait> wait = call.session.AwaitAcksOfLastChange(
+  std::shared_ptr<AckWait> wait = call.session.delay().AwaitAcksOfLastChange(
       static_cast<std::size_t>(std::max(*needed, std::int64_t{0})));
   if (wait->is_over() || call.queued) {
     return call.reply.Integer(static_cast<std::int64_t>(wait->count()));

@@ -36,7 +36,7 @@ bool Call::MayLookAt(std::span<const std::string_view> names, KeyWork work) {
 }
 
 void Call::AwaitLateReply(std::shared_ptr<const LateReply> late_reply) {
-  session.AwaitLateReply(std::move(late_reply));
+  session.delay().AwaitLateReply(std::move(late_reply));
   reply.Null();  // stands in for it
 }
 

@@ -43,9 +43,9 @@ struct Call {
                                KeyWork work = KeyWork::kLook);
   // Says that the command may have changed the state on disk. With --durability always its reply
   // waits for a save, with --ack-replicas for replicas.
-  void MarkDirty() const { session.DelayReplyOfChange(); }
+  void MarkDirty() const { session.delay().AwaitChange(); }
   // Makes the reply wait for a save, with any durability.
-  void AwaitSave() const { session.AwaitSave(); }
+  void AwaitSave() const { session.delay().AwaitSave(); }
   // Makes the reply wait for a save, and for the thread of saves, which writes it at that end. It
   // must be among the tasks of that thread already.
   void AwaitLateReply(std::shared_ptr<const LateReply> late_reply);

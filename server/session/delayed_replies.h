@@ -1,5 +1,11 @@
-// The replies of a session's turn that wait, in their order, and what takes their place when the
-// waits have ended: for a save, and for replicas that acknowledge a change (ack-replicas).
+// The replies of a session's turn that wait: for a save, or for replicas that acknowledge a change
+// (ack-replicas). ReplyDelay collects what the reply to one command waits for, DelayedReplies has
+// the replies of a turn, in their order, and replaces them when their waits have ended.
+//
+//     delay.AwaitChange();                                        // the command, which ends
+//     if (delay.any()) delayed.Add(begin, out.size(), delay.Take(), origin);
+//     ...                                                         // the connection waits
+//     delayed.Replace(output, outcome, write);
 //
 // Not thread safe. A reply costs a few words, of which kDelayedKept stay allocated between turns.
 #pragma once
@@ -7,6 +13,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +25,10 @@
 #include "core/base/check.h"
 
 namespace weir {
+
+class AckWait;
+class ClientRecord;
+struct Services;
 
 // What a reply, or those of a turn, must wait for.
 struct Awaited {
@@ -50,6 +61,53 @@ enum class Replaced : std::uint8_t { kByLateReply, kUnsaved, kUnacknowledged };
 struct LateReply {
   std::string bytes;
   std::string error;  // with its prefix; if there is one, it is the reply
+};
+
+// What delays the reply to a client's present command, and the last change that the client has
+// made.
+class ReplyDelay {
+ public:
+  // `record`: of the client that waits.
+  ReplyDelay(Services& services, std::shared_ptr<ClientRecord> record)
+      : services_(services), record_(std::move(record)) {}
+
+  void AwaitSave() noexcept { awaited_.Add({.save = Awaited::Save::kAsked}); }
+  // The thread of saves writes the reply.
+  void AwaitLateReply(std::shared_ptr<const LateReply> reply) noexcept {
+    awaited_.Add({.save = Awaited::Save::kLateReply});
+    late_reply_ = std::move(reply);
+  }
+  // The command has changed what is on disk, but nothing of what replicas have: with --durability
+  // always the reply waits for a save.
+  void AwaitSaveOfChange() noexcept;
+  // The command may have changed the state: with --ack-replicas the reply waits for replicas, too.
+  void AwaitChange() noexcept;
+  // Begins a wait for that many replicas to have the client's last change. It may be over already.
+  // Requires: the server has replication.
+  [[nodiscard]] std::shared_ptr<AckWait> AwaitAcksOfLastChange(std::size_t needed);
+
+  [[nodiscard]] bool any() const noexcept { return awaited_.any(); }
+  // The command's, which ends with these calls.
+  [[nodiscard]] Awaited Take() noexcept { return std::exchange(awaited_, {}); }
+  [[nodiscard]] std::shared_ptr<const LateReply> TakeLateReply() noexcept {
+    return std::exchange(late_reply_, nullptr);
+  }
+  // Ends a turn. Returns true if its commands may have changed the state.
+  [[nodiscard]] bool EndTurn() noexcept {
+    if (changed_ != Changed::kInTurn) return false;
+    changed_ = Changed::kBefore;
+    return true;
+  }
+
+ private:
+  enum class Changed : std::uint8_t { kNo, kBefore, kInTurn };
+
+  Services& services_;
+  const std::shared_ptr<ClientRecord> record_;
+  Awaited awaited_;
+  std::shared_ptr<const LateReply> late_reply_;  // null: that reply is written already
+  Changed changed_ = Changed::kNo;               // since last_change_, and in the present turn
+  std::shared_ptr<AckWait> last_change_;  // the last WAIT for changes; null: none was waited for
 };
 
 inline constexpr std::size_t kDelayedKept = 64;

@@ -24,7 +24,8 @@ namespace weir {
 Session::Session(Worker& worker, std::shared_ptr<ClientRecord> record)
     : worker_(worker),
       record_(std::move(record)),
-      users_version_(worker.services.access.version()) {
+      users_version_(worker.services.access.version()),
+      delay_(worker.services, record_) {
   set_user(worker_.services.access.ForNewConnection());
 }
 
@@ -143,13 +144,13 @@ bool Session::FinishWait(const Clock::Reading& at, RespWriter& reply) {
 // A waiter that is not served gives its tokens back, which is a change of the disk's only.
 void Session::AnswerWaiter(ClientRecord::Blocked ended, Instant now, RespWriter& reply) {
   using Blocked = ClientRecord::Blocked;
-  if (waiter_->has_changed()) DelayReplyUntilSaved();
+  if (waiter_->has_changed()) delay_.AwaitSaveOfChange();
   if (waiter_->is_done()) ended = Blocked::kNo;
   if (ended == Blocked::kEndedAsTimeout) return waiter_->Withdraw(reply, now);
   if (ended == Blocked::kEndedAsError) {
     worker_.Fail(reply, "UNBLOCKED client unblocked via CLIENT UNBLOCK");
   } else if (waiter_->Serve(reply, now)) {
-    if (waiter_->has_changed()) DelayReplyOfChange();
+    if (waiter_->has_changed()) delay_.AwaitChange();
     return;
   }
   worker_.command_counters.Of(*record_->last_command.load()).failed.Add();
@@ -173,7 +174,7 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   if (host_now < paused_until_) return {.next = Next::kPause, .wake = paused_until_};
   if (!FinishWait(at, reply)) return {.next = Next::kWait, .wake = waiter_->ReadyAt(at)};
   if (std::exchange(silent_wait_, false)) out.resize(out_begin);
-  if (awaited_.any()) AddDelayed(out_begin, out.size());
+  if (delay_.any()) AddDelayed(out_begin, out.size());
   BeginTurn();
   ReadAhead& ahead = worker_.read_ahead;
   WEIR_DCHECK(ahead.empty());
@@ -205,7 +206,7 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
     BeginCommand();
     ExecuteUnlessSilent(command, now, out, reply);
     EndCommand();
-    if (awaited_.any()) AddDelayed(begin, out.size());
+    if (delay_.any()) AddDelayed(begin, out.size());
     if (hand_over_) break;
     if (!waiter_ && host_now >= paused_until_) continue;
     turn.next = waiter_ ? Next::kWait : Next::kPause;
@@ -255,7 +256,7 @@ Awaited Session::ExecuteAlone(const ReadAhead::Command& command, Instant now, Re
   runs_alone_ = false;
   verdict_reader_ = nullptr;
   EndCommand();
-  return std::exchange(awaited_, {});
+  return delay_.Take();
 }
 
 void Session::BeginCommand() noexcept {
@@ -267,33 +268,13 @@ void Session::BeginCommand() noexcept {
 // may be earlier, must not find the hold open again.
 void Session::EndCommand() noexcept {
   ChargeVisits();
-  if (Limiter::HoldsFoundExpired() != expired_before_command_) DelayReplyUntilSaved();
-}
-
-void Session::DelayReplyUntilSaved() noexcept {
-  const StateOnDisk* state = worker_.services.state;
-  if (state && state->always()) awaited_.Add({.save = Awaited::Save::kOfChange});
-}
-
-void Session::DelayReplyOfChange() noexcept {
-  changed_ = Changed::kInTurn;
-  DelayReplyUntilSaved();
-  awaited_.Add({.acks = worker_.services.acks_needed()});
-}
-
-std::shared_ptr<AckWait> Session::AwaitAcksOfLastChange(std::size_t needed) {
-  Replication& replication = *worker_.services.replication;
-  auto wake = [record = record_] { record->Wake(); };
-  last_change_ = std::exchange(changed_, Changed::kNo) != Changed::kNo
-                     ? replication.AwaitAcks(needed, std::move(wake))
-                     : replication.acks().AddAgain(last_change_.get(), needed, std::move(wake));
-  return last_change_;
+  if (Limiter::HoldsFoundExpired() != expired_before_command_) delay_.AwaitSaveOfChange();
 }
 
 // An empty range belongs to a command that has no reply yet.
 void Session::AddDelayed(std::size_t begin, std::size_t end) {
-  const Awaited awaited = std::exchange(awaited_, {});
-  std::shared_ptr<const LateReply> late_reply = std::exchange(late_reply_, nullptr);
+  const Awaited awaited = delay_.Take();
+  std::shared_ptr<const LateReply> late_reply = delay_.TakeLateReply();
   if (begin == end) return;
   delayed_.Add(begin, end, awaited,
                {record_->last_command.load(std::memory_order_relaxed), std::move(late_reply)});

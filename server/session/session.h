@@ -91,9 +91,7 @@ class Session final : public ClientSession {
     turn.delayed_from = delayed.begin();
     turn.awaited = delayed.awaited();
     worker_.CountTurn(commands_before_turn_, turn.consumed, output_bytes, now);
-    if (changed_ != Changed::kInTurn) return;
-    changed_ = Changed::kBefore;
-    worker_.services.WakeReplication();
+    if (delay_.EndTurn()) worker_.services.WakeReplication();
   }
   // True if a command must wait now for the end of a pause: of CLIENT PAUSE, or of a switch of
   // roles. A command that its user may not run need not wait. Cost: a load if nothing was ever
@@ -167,17 +165,8 @@ class Session final : public ClientSession {
   [[nodiscard]] std::uint64_t slots_visited() const noexcept {
     return Limiter::SlotsVisited() - slots_before_command_;
   }
-  // The implementation of Call::MarkDirty and Call::AwaitSave.
-  void DelayReplyOfChange() noexcept;
-  void AwaitSave() noexcept { awaited_.Add({.save = Awaited::Save::kAsked}); }
-  // Begins a wait for that many replicas to have the client's last change. It may be over already.
-  // Requires: the server has replication.
-  std::shared_ptr<AckWait> AwaitAcksOfLastChange(std::size_t needed);
-  // The implementation of Call::AwaitLateReply.
-  void AwaitLateReply(std::shared_ptr<const LateReply> reply) noexcept {
-    awaited_.Add({.save = Awaited::Save::kLateReply});
-    late_reply_ = std::move(reply);
-  }
+  // Of the reply to the present command.
+  [[nodiscard]] ReplyDelay& delay() noexcept { return delay_; }
   // True unless the present command was given to ExecuteAlone.
   [[nodiscard]] bool may_wait() const noexcept { return !runs_alone_; }
   // Answers the present command when the waiter is ready; later commands wait, too.
@@ -192,7 +181,6 @@ class Session final : public ClientSession {
 
   void BeginCommand() noexcept;
   void EndCommand() noexcept;
-  void DelayReplyUntilSaved() noexcept;
   // Requires: the command awaits something.
   void AddDelayed(std::size_t begin, std::size_t end);
   [[nodiscard]] bool FinishWait(const Clock::Reading& at, RespWriter& reply);
@@ -245,14 +233,10 @@ class Session final : public ClientSession {
   bool said_secret_ = false;           // a command of the present turn may contain a password
   bool closing_ = false;
   bool ending_ = false;  // WaitEnd::kClosing: no pause delays the client any more
-  Awaited awaited_;      // by the present command's reply
-  enum class Changed : std::uint8_t { kNo, kBefore, kInTurn };
-  Changed changed_ = Changed::kNo;        // since last_change_, and in the present turn
-  std::shared_ptr<AckWait> last_change_;  // the last WAIT for changes; null: none was waited for
-  std::shared_ptr<const LateReply> late_reply_;  // of the present command, if it has one
-  DelayedReplies<Delayed> delayed_;              // of the last turn
-  std::size_t work_ = 0;                         // units of the present turn
-  std::uint64_t commands_before_turn_ = 0;       // total_commands_processed at its beginning
+  ReplyDelay delay_;
+  DelayedReplies<Delayed> delayed_;         // of the last turn
+  std::size_t work_ = 0;                    // units of the present turn
+  std::uint64_t commands_before_turn_ = 0;  // total_commands_processed at its beginning
   std::uint64_t slots_before_command_ = 0;
   std::uint64_t expired_before_command_ = 0;
   Nanos command_begin_{0};  // the stopwatch at the end of the last command

@@ -1,6 +1,6 @@
-// A command whose answer comes later: RL.WAIT, which waits for its tokens, WAIT (ack_waiter.h),
-// RL.POLICY SET with TRIM, which works in parts (server/handlers/trim_waiter.h), and those that
-// have a thread work for them (server/handlers/aside_waiter.h).
+// A command whose answer comes later: RL.WAIT, which waits for its tokens, and those of
+// server/handlers: WAIT (ack_waiter.h), RL.SYNC (sync_waiter.h), RL.POLICY SET with TRIM, which
+// works in parts (trim_waiter.h), and those that have a thread work for them (aside_waiter.h).
 //
 // RL.WAIT has charged its tokens already. The waiter keeps a copy of the request, because the words
 // are gone when it is answered. It counts when it is served. A waiter that ends without being

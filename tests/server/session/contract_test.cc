@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "core/commands/request_grammar.h"
-#include "server/session/ack_waiter.h"
+#include "server/handlers/ack_waiter.h"
 #include "server/session/open_waits.h"
 #include "server/session/pause.h"
 #include "server/session/session.h"
@@ -105,7 +105,7 @@ TEST_F(SessionContractTest, ALateReplyComesFromSomewhere) {
     [[nodiscard]] std::size_t held_bytes() const override { return 0; }
     [[nodiscard]] bool has_changed() const override { return false; }
     [[nodiscard]] bool Serve(RespWriter& reply, Instant) override {
-      session_.AwaitLateReply(nullptr);
+      session_.delay().AwaitLateReply(nullptr);
       reply.Null();
       return true;
     }
