@@ -11,10 +11,10 @@
 namespace weir {
 
 void ReloadPolicyFile(Services& services) {
-  if (services.loading()) {
+  if (services.admission().loading()) {
     return spdlog::warn("received SIGHUP: the policy file is not read while the state is loading");
   }
-  if (!services.is_primary() && !services.gated()) {
+  if (!services.is_primary() && !services.admission().gated()) {
     return spdlog::info(
         "received SIGHUP: the policy file is not read on a replica, which has its primary's "
         "policies");

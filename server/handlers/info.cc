@@ -101,7 +101,7 @@ constexpr InfoField BytesField(std::string_view name, Read read) {
   return field;
 }
 
-bool IsNotLoading(const Services& services) { return !services.loading(); }
+bool IsNotLoading(const Services& services) { return !services.admission().loading(); }
 
 constexpr InfoField kServerFields[] = {
     Field("redis_version", [](auto&) { return kRedisVersion; }),
@@ -148,7 +148,7 @@ constexpr InfoField kMemoryFields[] = {
 };
 
 constexpr InfoField kPersistenceFields[] = {
-    Field("loading", [](auto& info) { return info.services.is_preparing(); }),
+    Field("loading", [](auto& info) { return info.services.admission().is_preparing(); }),
     Field("aof_enabled", [](auto&) { return 0; }),
     Field("aof_rewrite_in_progress", [](auto&) { return 0; }),
     Field("durability", [](auto& info) { return info.DurabilityWord(); }),
@@ -294,7 +294,8 @@ void ListLink(ServerReader& info, const LinkStatus& link, std::string& text) {
   AddField(text, "slave_read_repl_offset", link.read_offset);
   AddField(text, "slave_repl_offset", status.offset);
   if (!link.up) AddField(text, "master_link_down_since_seconds", WholeSeconds(link.down_for));
-  const bool is_heir = link.complete && !status.distrusted && !info.services.cannot_save() &&
+  const bool is_heir = link.complete && !status.distrusted &&
+                       !info.services.admission().cannot_save() &&
                        !(link.up && info.services.is_save_failing());
   AddField(text, "slave_priority",
            is_heir ? settings.Get(&Options::replica_priority) : std::int64_t{0});

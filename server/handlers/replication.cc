@@ -230,7 +230,7 @@ void Sync(Call& call) {
   if (!replication) return;
   absl::StatusOr<SyncRequest> request = ReadSync(ArgReader(call.arguments()));
   if (!request.ok()) return call.Fail(request.status());
-  if (call.services().loading()) return call.ReplyError(kLoadingError);
+  if (call.services().admission().loading()) return call.ReplyError(kLoadingError);
   const ClientRecord& record = call.session.record();
   if (request->ip.empty()) request->ip = HostOf(record.address);
   request->connected_at = record.connected;

@@ -122,9 +122,9 @@ std::shared_ptr<const Health> HealthWatch::health() const {
 HealthFacts HealthWatch::ReadFacts() {
   HealthFacts facts;
   facts.now = services_.clock.HostNow();
-  facts.loading = services_.loading();
+  facts.loading = services_.admission().loading();
   if (services_.state && !facts.loading) facts.save_error = services_.state->status().error;
-  facts.cannot_save = services_.cannot_save() && !facts.save_error.empty();
+  facts.cannot_save = services_.admission().cannot_save() && !facts.save_error.empty();
   ReadReplication(facts);
   facts.memory_permille = MemoryPermille(services_);
   ReadMinute(facts);
@@ -140,7 +140,7 @@ void HealthWatch::ReadReplication(HealthFacts& facts) {
   facts.complete = services_.replication->is_complete();
   facts.link_up = services_.replication->is_link_up();
   // Before the status, so that replicas that are enough are on the roll.
-  facts.lacks_replicas = !facts.loading && services_.lacks_replicas();
+  facts.lacks_replicas = !facts.loading && services_.admission().lacks_replicas();
   const ReplicationStatus status = services_.replication->status();
   if (status.link) {
     facts.primary = absl::StrCat(status.link->primary.host, ":", status.link->primary.port);

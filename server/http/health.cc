@@ -36,11 +36,11 @@ void Readyz(HttpExchange& exchange) {
   bool asks_for_primary = false;
   if (!ReadRole(exchange, asks_for_primary)) return;
   const Services& services = exchange.services();
-  if (services.loading()) {
+  if (services.admission().loading()) {
     const std::uint64_t buckets = services.state->load_report().loaded.load();
     return exchange.Answer(503, kJson, absl::StrCat(R"({"loading":{"buckets":)", buckets, "}}"));
   }
-  if (services.cannot_save()) {
+  if (services.admission().cannot_save()) {
     return exchange.Answer(503, kJson, R"({"persist":"failing"})");
   }
   if (services.is_replica()) {
@@ -53,11 +53,12 @@ void Readyz(HttpExchange& exchange) {
                        R"(,"link_up":)", AbslView(YesOrNo(is_link_up)), "}}"));
     }
   }
-  if (services.gated()) return exchange.Answer(503, kJson, R"({"waits_for":"sentinel"})");
+  if (services.admission().gated())
+    return exchange.Answer(503, kJson, R"({"waits_for":"sentinel"})");
   if (!services.is_replica() && !services.is_primary()) {
     return exchange.Answer(503, kJson, R"({"deposed":true})");
   }
-  if (!services.is_replica() && services.lacks_replicas()) {
+  if (!services.is_replica() && services.admission().lacks_replicas()) {
     return exchange.Answer(503, kJson, R"({"replicas":"too few"})");
   }
   exchange.Answer(200, kPlainText, "ok\n");

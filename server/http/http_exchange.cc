@@ -193,7 +193,7 @@ bool HttpExchange::MayRun(std::span<const std::string_view> words) {
 }
 
 bool HttpExchange::CanLook() {
-  const absl::Status error = services().StateError(kReadOnly);
+  const absl::Status error = services().admission().StateError(kReadOnly);
   if (!error.ok()) FailAs(StdView(error.message()));
   return error.ok();
 }

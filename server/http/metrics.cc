@@ -345,7 +345,7 @@ constexpr Metric kMetrics[] = {
     Single("weir_loading", kGauge,
            "1 while the state is loaded from disk or from the primary, or the start waits for "
            "Sentinel.",
-           [](Scrape& scrape) { return scrape.services.is_preparing() ? 1 : 0; }),
+           [](Scrape& scrape) { return scrape.services.admission().is_preparing() ? 1 : 0; }),
     Single(
         "weir_saves_total", kCounter, "Saves that have written changes.",
         [](Scrape& scrape) { return scrape.Saves().saves; }, IsLoaded),

@@ -113,7 +113,7 @@ absl::Status StateErrorOfAny(const Services& services,
                              std::span<const std::span<const std::string_view>> commands) {
   if (services.is_primary()) return absl::OkStatus();
   for (const std::span<const std::string_view> command : commands) {
-    WEIR_RETURN_IF_ERROR(services.StateError(FindRequested(command)->flags));
+    WEIR_RETURN_IF_ERROR(services.admission().StateError(FindRequested(command)->flags));
   }
   return absl::OkStatus();
 }

@@ -105,7 +105,7 @@ std::string LatencyJson(const Services& services) {
 
 std::string_view RoleWord(const Services& services) {
   if (services.is_replica()) return "replica";
-  if (services.gated()) return "gated";
+  if (services.admission().gated()) return "gated";
   return services.is_primary() ? "primary" : "deposed";
 }
 

@@ -50,7 +50,8 @@ void PrimaryLink::NoteSaved() {
 // Requests a save of new changes, because their acknowledgement waits for the disk.
 void PrimaryLink::SaveWhatIsNew() {
   const std::optional<std::uint64_t> shown = sink_.shown();
-  if (!acks_from_disk() || services_.loading() || !shown || asked_to_save_ == shown) return;
+  if (!acks_from_disk() || services_.admission().loading() || !shown || asked_to_save_ == shown)
+    return;
   asked_to_save_ = shown;
   static_cast<void>(services_.state->RequestSave());
 }

@@ -110,7 +110,7 @@ void ReplicationControl::Do(const Remark& action) {
 void ReplicationControl::Do(const SaveRecord& action) {
   const MutexLock lock(mutex_);
   asked_save_ = action.save;
-  if (services_.loading()) return;  // SaveWhatIsAsked does it.
+  if (services_.admission().loading()) return;  // SaveWhatIsAsked does it.
   asked_saves_.push_back({action.save, services_.state->RequestSave()});
 }
 

@@ -48,15 +48,16 @@ void Call::ReplyError(std::string_view error) {
 }
 
 bool Call::RefusedChange() {
-  if (!services().refuses_changes()) [[likely]]
+  const CommandAdmission admission = services().admission();
+  if (!admission.refuses_changes()) [[likely]]
     return false;
-  const absl::Status error = services().ChangeError();
+  const absl::Status error = admission.ChangeError();
   if (!error.ok()) ReplyError(StdView(error.message()));
   return !error.ok();
 }
 
 bool Call::RefusedUnsaved(const Request& request, Instant execution_time) {
-  if (!services().refuses_changes()) [[likely]]
+  if (!services().admission().refuses_changes()) [[likely]]
     return false;
   return services().limiter.WouldChange(request, execution_time) && RefusedChange();
 }

@@ -14,7 +14,7 @@ void ReplyDelay::AwaitSaveOfChange() noexcept {
 void ReplyDelay::AwaitChange() noexcept {
   changed_ = Changed::kInTurn;
   AwaitSaveOfChange();
-  awaited_.Add({.acks = services_.acks_needed()});
+  awaited_.Add({.acks = services_.admission().acks_needed()});
 }
 
 std::shared_ptr<AckWait> ReplyDelay::AwaitAcksOfLastChange(std::size_t needed) {

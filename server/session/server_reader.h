@@ -25,7 +25,7 @@ namespace weir {
 
 [[nodiscard]] inline bool IsKept(const Services& services) { return services.state != nullptr; }
 [[nodiscard]] inline bool IsLoaded(const Services& services) {
-  return IsKept(services) && !services.loading();
+  return IsKept(services) && !services.admission().loading();
 }
 
 class ServerReader {

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -12,7 +11,6 @@
 
 #include "core/base/check.h"
 #include "core/base/status.h"
-#include "core/commands/command_spec.h"
 #include "core/commands/decision_events.h"
 
 namespace weir {
@@ -40,13 +38,7 @@ Options WithoutPasswords(const Options& options) {
   return others;
 }
 
-absl::Status Unavailable(std::string_view error) { return absl::UnavailableError(AbslView(error)); }
-
 }  // namespace
-
-std::string CannotSave(std::string_view reason) {
-  return absl::StrCat("MISCONF cannot save to disk: ", AbslView(reason));
-}
 
 Services::Services(const Options& server_options, const Clock& server_clock,
                    Limiter& server_limiter)
@@ -71,41 +63,6 @@ Services::Services(const Options& server_options, const Clock& server_clock,
     observers.Configure(now);
     client_memory.Enforce();
   });
-}
-
-absl::Status Services::ChangeError() const {
-  if (lacks_replicas()) return Unavailable(kNoReplicasError);
-  if (!cannot_save()) return absl::OkStatus();
-  return absl::UnavailableError(CannotSave(state->status().error));
-}
-
-// The errors come in this order: PING's own, so that Sentinel sees that the server is out of order;
-// that there is no state yet; that nothing may change here; that the state may be old.
-absl::Status Services::StateErrorOf(std::uint32_t flags) const {
-  if ((flags & kProbe) != 0 && !is_primary()) {
-    const PingRefusal why = replication->ping_refusal();
-    if (why == PingRefusal::kHandedOver) return absl::UnavailableError(HandedOverError());
-    if (why == PingRefusal::kRestarted) return Unavailable(kRestartedError);
-    if (replication->role() == ServerRole::kDeposed) return Unavailable(kDeposedError);
-  }
-  const bool needs_state = (flags & kLoading) == 0;
-  if (needs_state && loading()) return Unavailable(kLoadingError);
-  if (needs_state && syncing()) return Unavailable(kSyncingError);
-  if (is_primary()) return absl::OkStatus();
-  if (gated()) return needs_state ? Unavailable(kGatedError) : absl::OkStatus();
-  const bool changes = (flags & kWrite) != 0;
-  if (!is_replica()) return changes ? Unavailable(kDeposedError) : absl::OkStatus();
-  if (changes) return Unavailable(kReadOnlyError);
-  const bool is_look = (flags & kReadOnly) != 0 && needs_state;
-  if (!is_look || replication->is_link_up()) return absl::OkStatus();
-  const bool serves = settings.Get(&Options::replica_serve_stale_data);
-  return serves ? absl::OkStatus() : Unavailable(kMasterDownError);
-}
-
-std::string Services::HandedOverError() const {
-  const std::optional<LinkStatus> link = replication->status().link;
-  const HostAndPort heir = link ? link->primary : HostAndPort{};
-  return absl::StrCat(AbslView(kHandedOverError), heir.host, ":", heir.port);
 }
 
 std::size_t Services::CountBuckets(Instant now) const {

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -34,6 +33,7 @@
 #include "server/session/open_waits.h"
 #include "server/session/pause.h"
 #include "server/session/server_totals.h"
+#include "server/state/command_admission.h"
 #include "server/state/replication.h"
 #include "server/state/state_on_disk.h"
 
@@ -41,38 +41,6 @@ namespace weir {
 
 class HealthWatch;
 struct Worker;
-
-// The errors of commands that the server does not run in its present state: it loads its state, is
-// a replica, has lost its primary (replica-serve-stale-data), is deposed, or waits for Sentinel.
-// Clients match on the first word.
-inline constexpr std::string_view kLoadingError = "LOADING weir is loading its state from disk";
-inline constexpr std::string_view kSyncingError =
-    "LOADING weir is loading its state from its primary";
-inline constexpr std::string_view kGatedError =
-    "LOADING weir waits for Sentinel to say which server is the primary";
-inline constexpr std::string_view kReadOnlyError =
-    "READONLY You can't write against a read only replica.";
-inline constexpr std::string_view kMasterDownError =
-    "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";
-inline constexpr std::string_view kDeposedError =
-    "READONLY another server has become the primary in a later term";
-// Of PING, under Sentinel.
-inline constexpr std::string_view kHandedOverError = "HANDEDOVER to ";  // and host:port
-inline constexpr std::string_view kRestartedError =
-    "RESTARTED this server has crashed, or has no state: it waits for a failover or for REPLICAOF "
-    "NO ONE";
-
-// The errors of a request that waits when its server stops, or becomes a replica.
-inline constexpr std::string_view kClosingWaitError = "UNBLOCKED the server is shutting down";
-inline constexpr std::string_view kDemotedWaitError = "UNBLOCKED this server is a replica now";
-
-// The error of a request that would be admitted, or change something, while the primary has too few
-// replicas (min-replicas-to-write, ack-replicas).
-inline constexpr std::string_view kNoReplicasError =
-    "NOREPLICAS Not enough good replicas to write.";
-
-// The error for a change that cannot be saved.
-[[nodiscard]] std::string CannotSave(std::string_view reason);
 
 // A browser or a scanner tries again and again, so one log line in this time is enough.
 inline constexpr Nanos kForeignLogInterval = std::chrono::minutes{1};
@@ -100,21 +68,20 @@ struct Services {
   // Replaces the file's policies by these, and logs which policies are retired.
   absl::Status ReplacePolicyFile(const PolicyFile& file);
 
-  // True while the state is being loaded from disk: most commands are refused.
-  [[nodiscard]] bool loading() const noexcept { return state && state->loading(); }
   [[nodiscard]] bool is_replica() const noexcept {
     return replication && replication->is_replica();
   }
   [[nodiscard]] bool is_primary() const noexcept {
     return !replication || replication->role() == ServerRole::kPrimary;
   }
-  // True while the server waits for Sentinel at its start: most commands are refused.
-  [[nodiscard]] bool gated() const noexcept {
-    return replication && replication->role() == ServerRole::kGated;
+  [[nodiscard]] ReplicationStatus replication_status() const {
+    return replication ? replication->status() : ReplicationStatus{};
   }
-  // True while a replica has no whole state yet: most commands are refused.
-  [[nodiscard]] bool syncing() const noexcept {
-    return is_replica() && !replication->is_complete();
+  // True while the last save has failed.
+  [[nodiscard]] bool is_save_failing() const noexcept { return state && state->is_failing(); }
+  // What may run now. To be asked each time, since it is of the present state.
+  [[nodiscard]] CommandAdmission admission() const noexcept {
+    return {settings, clock, state, replication};
   }
   // To be called after a turn that has changed something. Two relaxed loads, most of the time;
   // until there was a first bucket, about 10 us.
@@ -122,48 +89,6 @@ struct Services {
     if (!replication) return;
     if (!replication->had_buckets() && limiter.size().buckets > 0) replication->NoteBuckets();
     replication->Wake();
-  }
-  // True if most commands are refused for one of these reasons.
-  [[nodiscard]] bool is_preparing() const noexcept { return loading() || syncing() || gated(); }
-  [[nodiscard]] ReplicationStatus replication_status() const {
-    return replication ? replication->status() : ReplicationStatus{};
-  }
-  // True for a primary that has loaded its state; then StateError is empty. It costs two relaxed
-  // loads.
-  [[nodiscard]] bool is_serving() const noexcept { return !loading() && is_primary(); }
-  // Returns whether a command with these flags (CommandFlags) may run in the server's present
-  // state. The message of an error is the whole line, with its prefix.
-  [[nodiscard]] absl::Status StateError(std::uint32_t flags) const {
-    return is_serving() ? absl::OkStatus() : StateErrorOf(flags);
-  }
-  // True while changes are refused. On a primary that needs no replicas and saves no change at once
-  // it costs a relaxed load; where replicas are needed, it reads the clock, which says more than
-  // the execution time of a turn that was stopped in the middle.
-  [[nodiscard]] bool refuses_changes() const noexcept { return lacks_replicas() || cannot_save(); }
-  // Returns whether a change may be made, with messages as above.
-  [[nodiscard]] absl::Status ChangeError() const;
-  // True while too few replicas are good. Of no meaning on a replica.
-  [[nodiscard]] bool lacks_replicas() const noexcept {
-    if (!replication) return false;
-    const Instant until = replication->admits_until();
-    return until != kInstantMax && clock.Now() >= until;
-  }
-  // The number of replicas that must acknowledge a change, just made, before its reply leaves:
-  // ack-replicas; or, if the lease has ended since the change was let in, those of the lease, since
-  // one of them may be a primary by now. One relaxed load where no replicas are needed.
-  [[nodiscard]] std::size_t acks_needed() const noexcept {
-    if (!replication || replication->admits_until() == kInstantMax) return 0;
-    const std::int64_t acks = settings.Get(&Options::ack_replicas);
-    const bool has_lease = acks > 0 || !lacks_replicas();
-    return static_cast<std::size_t>(has_lease ? acks
-                                              : settings.Get(&Options::min_replicas_to_write));
-  }
-  // True while the last save has failed.
-  [[nodiscard]] bool is_save_failing() const noexcept { return state && state->is_failing(); }
-  // True while changes must be saved and cannot be.
-  [[nodiscard]] bool cannot_save() const noexcept {
-    return state && state->writes_blocked() &&
-           settings.Get(&Options::on_persist_error) == OnPersistError::kRefuse;
   }
 
   Mutex reload_mutex;  // orders reloads, so that the file read last is in force
@@ -214,10 +139,6 @@ struct Services {
   ThreadCounters main_counters;           // of the thread that accepts connections
   AddressThrottle login_throttle;         // for lines about wrong passwords
   LogThrottle foreign_throttle;           // for lines about peers that speak another protocol
-
- private:
-  [[nodiscard]] absl::Status StateErrorOf(std::uint32_t flags) const;
-  [[nodiscard]] std::string HandedOverError() const;
 };
 
 }  // namespace weir

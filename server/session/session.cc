@@ -419,7 +419,7 @@ void Session::ExecuteInTransaction(const ReadAhead::Command& command, Instant no
   if (spec->Is(kNotInTransaction)) {
     return Refuse(spec, "ERR Command not allowed inside a transaction", reply);
   }
-  const absl::Status why = worker_.services.StateError(spec->flags);
+  const absl::Status why = worker_.services.admission().StateError(spec->flags);
   if (!why.ok()) return Refuse(spec, StdView(why.message()), reply);
   const absl::Status queued = transaction_.Queue(*spec, words);
   if (!queued.ok()) return Refuse(spec, absl::StrCat("ERR ", queued.message()), reply);
@@ -429,7 +429,7 @@ void Session::ExecuteInTransaction(const ReadAhead::Command& command, Instant no
 
 absl::Status Session::QueueError() const {
   for (const CommandSpec* queued : transaction_.queued()) {
-    WEIR_RETURN_IF_ERROR(worker_.services.StateError(queued->flags));
+    WEIR_RETURN_IF_ERROR(worker_.services.admission().StateError(queued->flags));
   }
   return absl::OkStatus();
 }
@@ -441,7 +441,7 @@ void Session::RunQueued(const CommandSpec& spec, std::span<const std::string_vie
 }
 
 void Session::Run(Call& call) {
-  if (!call.queued && !call.spec.Is(kAlwaysChanges) && worker_.services.is_serving())
+  if (!call.queued && !call.spec.Is(kAlwaysChanges) && worker_.services.admission().is_serving())
     return RunHandler(call);
   const absl::Status why = StateError(call);
   if (why.ok()) return RunHandler(call);
@@ -451,11 +451,11 @@ void Session::Run(Call& call) {
 }
 
 absl::Status Session::StateError(const Call& call) {
-  const Services& services = worker_.services;
+  const CommandAdmission admission = worker_.services.admission();
   // EXEC has asked for all of its commands, so that it runs all of them or none.
-  if (!call.queued) WEIR_RETURN_IF_ERROR(services.StateError(call.spec.flags));
-  if (call.spec.Is(kAlwaysChanges) && services.refuses_changes()) {
-    WEIR_RETURN_IF_ERROR(services.ChangeError());
+  if (!call.queued) WEIR_RETURN_IF_ERROR(admission.StateError(call.spec.flags));
+  if (call.spec.Is(kAlwaysChanges) && admission.refuses_changes()) {
+    WEIR_RETURN_IF_ERROR(admission.ChangeError());
   }
   if (!call.queued) return absl::OkStatus();
   // A command that was permitted when it was queued may be forbidden now.

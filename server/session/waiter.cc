@@ -21,7 +21,7 @@ bool ServerWaiter::Serve(RespWriter& reply, Instant now) {
   WEIR_CHECK(!over_);
   WEIR_DCHECK(now >= request_.reservation().ready);
   Services& services = worker_.services;
-  if (services.lacks_replicas()) {
+  if (services.admission().lacks_replicas()) {
     worker_.Fail(reply, kNoReplicasError);
     return false;
   }

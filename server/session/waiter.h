@@ -7,6 +7,8 @@
 // served returns its tokens (Limiter::GiveBack) and does not count. Belongs to its worker's thread.
 #pragma once
 
+#include <string_view>
+
 #include "core/base/clock.h"
 #include "core/base/instant.h"
 #include "core/commands/pending_request.h"
@@ -19,6 +21,10 @@ namespace weir {
 
 class ClientRecord;
 struct Worker;
+
+// The errors of a request that waits when its server stops, or becomes a replica.
+inline constexpr std::string_view kClosingWaitError = "UNBLOCKED the server is shutting down";
+inline constexpr std::string_view kDemotedWaitError = "UNBLOCKED this server is a replica now";
 
 class Waiter {
  public:

@@ -93,7 +93,7 @@ TEST_F(ReplicaTest, ChangesNothingAndAnswersLooks) {
 // The flags of a row decide, for all commands.
 TEST_F(ReplicaTest, EachCommandIsAnsweredByItsFlags) {
   const auto error_of = [&services = client_.server().services](const CommandSpec& spec) {
-    return std::string(services.StateError(spec.flags).message());
+    return std::string(services.admission().StateError(spec.flags).message());
   };
   for (const CommandSpec& spec : CommandTable()) {
     EXPECT_EQ(error_of(spec), "") << spec.name;

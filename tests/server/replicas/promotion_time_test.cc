@@ -43,7 +43,7 @@ class KeptServer {
  public:
   KeptServer(const Options& options, Nanos wall)
       : server_(options, ClockAt(wall)), client_(server_.port()) {
-    EXPECT_TRUE(Eventually([this] { return !server_->services().loading(); }));
+    EXPECT_TRUE(Eventually([this] { return !server_->services().admission().loading(); }));
   }
 
   // The first two integers of a reply: whether the request is admitted, and what is left.

@@ -96,7 +96,7 @@ TEST(ScarceResourcesTest, WhatIsLoadedIsServedSweptAndSaved) {
   {
     const NoThreads none;
     begins.count_down();
-    EXPECT_TRUE(Eventually([&] { return !server.services().loading(); }));
+    EXPECT_TRUE(Eventually([&] { return !server.services().admission().loading(); }));
     LoopbackClient client(server.port());
     constexpr std::string_view kAdmitted = "*5\r\n:1\r\n:0\r\n";
     ASSERT_TRUE(client.Send("RL.ALLOW k 1/h\r\n"));
@@ -117,7 +117,7 @@ TEST(ScarceResourcesTest, CommandsThatOpenFilesAreAnswered) {
   options.policies = directory.Write("policies.toml", "[policies]\nfree = \"1/s\"\n");
   options.users_file = directory.Write("users", "user default on nopass ~* +@all\n");
   LoopbackServer server(options);
-  ASSERT_TRUE(Eventually([&] { return !server->services().loading(); }));
+  ASSERT_TRUE(Eventually([&] { return !server->services().admission().loading(); }));
   LoopbackClient client(server.port());
   ExpectPong(client);
   {
