@@ -187,9 +187,9 @@ void HttpExchange::GoOnLater(HttpRest rest, std::size_t held_bytes) {
 }
 
 bool HttpExchange::MayRun(std::span<const std::string_view> words) {
-  const std::string error = session_.PermissionError(*FindRequested(words), words);
-  if (!error.empty()) FailAs(error);
-  return error.empty();
+  const absl::Status error = session_.PermissionError(*FindRequested(words), words);
+  if (!error.ok()) FailAs(StdView(error.message()));
+  return error.ok();
 }
 
 bool HttpExchange::CanLook() {

@@ -360,12 +360,13 @@ bool Session::IsSurelyPermitted(const CommandSpec& spec) const noexcept {
   return spec.Is(kNoAuth) || (user_ && user_->MayDoAll());
 }
 
-std::string Session::PermissionError(const CommandSpec& spec,
-                                     std::span<const std::string_view> words, bool in_transaction) {
-  if (IsSurelyPermitted(spec)) return {};
-  if (!user_) return "NOAUTH Authentication required.";
+absl::Status Session::PermissionError(const CommandSpec& spec,
+                                      std::span<const std::string_view> words,
+                                      bool in_transaction) {
+  if (IsSurelyPermitted(spec)) return absl::OkStatus();
+  if (!user_) return absl::UnauthenticatedError("NOAUTH Authentication required.");
   const std::optional<Denial> denial = FindDenial(*user_, spec, words);
-  if (!denial) return {};
+  if (!denial) return absl::OkStatus();
   const bool of_command = denial->of == Denial::Of::kCommand;
   const std::string name = LowerName(spec);
   const HostInstant now = worker_.services.clock.HostNow();
@@ -376,9 +377,12 @@ std::string Session::PermissionError(const CommandSpec& spec,
                                    .client = record_->Line(now),
                                    .last = now});
   constexpr absl::string_view kNot = "NOPERM this user has no permissions to ";
-  if (of_command) return absl::StrCat(kNot, "run the '", name, "' command");
+  if (of_command) {
+    return absl::PermissionDeniedError(absl::StrCat(kNot, "run the '", name, "' command"));
+  }
   const absl::string_view what = denial->of == Denial::Of::kKey ? "keys" : "channels";
-  return absl::StrCat(kNot, "access one of the ", what, " used as arguments");
+  return absl::PermissionDeniedError(
+      absl::StrCat(kNot, "access one of the ", what, " used as arguments"));
 }
 
 void Session::ExecuteCommand(const ReadAhead::Command& command, Instant now, RespWriter& reply) {
@@ -392,8 +396,8 @@ void Session::ExecuteCommand(const ReadAhead::Command& command, Instant now, Res
   if (!spec->arity.Allows(words.size())) return Refuse(spec, WrongArity(*spec), reply);
   record_->last_command.store(spec, std::memory_order_relaxed);
   if (!IsSurelyPermitted(*spec)) {
-    const std::string why = PermissionError(*spec, words, transaction_.is_open());
-    if (!why.empty()) return Refuse(spec, why, reply);
+    const absl::Status why = PermissionError(*spec, words, transaction_.is_open());
+    if (!why.ok()) return Refuse(spec, StdView(why.message()), reply);
   }
   if (hears_only() && !spec->Is(kWhileSubscribed)) {
     return Refuse(spec,
@@ -459,8 +463,7 @@ absl::Status Session::StateError(const Call& call) {
   }
   if (!call.queued) return absl::OkStatus();
   // A command that was permitted when it was queued may be forbidden now.
-  const std::string forbidden = PermissionError(call.spec, call.words, true);
-  return forbidden.empty() ? absl::OkStatus() : absl::PermissionDeniedError(forbidden);
+  return PermissionError(call.spec, call.words, true);
 }
 
 // Reads the stopwatch once a command: the end of a command is the beginning of the next.

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+
 #include "core/base/check.h"
 #include "core/base/instant.h"
 #include "protocol/resp_parser.h"
@@ -66,11 +68,11 @@ class Session final : public ClientSession {
   // does not concern a transaction or the connection, and does not wait.
   Awaited ExecuteAlone(const ReadAhead::Command& command, Instant now, RespWriter& reply,
                        VerdictReader* reader = nullptr);
-  // Returns the error if the client may not run the command, or an empty text. A command or key
-  // that is not permitted goes into the access log.
-  [[nodiscard]] std::string PermissionError(const CommandSpec& spec,
-                                            std::span<const std::string_view> words,
-                                            bool in_transaction = false);
+  // Returns whether the client may run the command; the message of an error is the whole line, with
+  // its prefix. A command or key that is not permitted goes into the access log.
+  [[nodiscard]] absl::Status PermissionError(const CommandSpec& spec,
+                                             std::span<const std::string_view> words,
+                                             bool in_transaction = false);
   // Makes the client a user that the configuration names, without a password.
   void ActAs(std::shared_ptr<const User> user) {
     set_user(std::move(user));
@@ -201,7 +203,7 @@ class Session final : public ClientSession {
   // True if no rule of the user needs a look: the command is for everybody, or the user may run
   // all. If false, PermissionError decides.
   [[nodiscard]] bool IsSurelyPermitted(const CommandSpec& spec) const noexcept;
-  // The error if the command may not run now, or an empty text.
+  // Returns whether the command may run now, with messages as above.
   [[nodiscard]] absl::Status StateError(const Call& call);
   // Runs the command's handler, counts the call and shows it to the observers.
   void RunHandler(Call& call);
