@@ -66,9 +66,9 @@ void Kill(Call& call, const std::vector<std::shared_ptr<ClientRecord>>& records)
     }
     record->killed.store(true, std::memory_order_relaxed);
     call.services().client_memory.Set(*record, 0);
-    call.session.AddKilled(record);
+    call.session.worker().AddKilled(record);
   }
-  if (!call.queued) call.session.EndKilled();
+  if (!call.queued) call.session.worker().EndKilled();
 }
 
 // CLIENT KILL ip:port

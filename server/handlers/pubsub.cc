@@ -64,7 +64,7 @@ void Remove(Call& call, SubscriptionKind kind) {
 bool MayMatch(Call& call, std::size_t steps) {
   constexpr std::size_t kUnitsMax = 2 * kMatchStepsMax / kStepsPerUnit;
   const std::size_t units = steps / kStepsPerUnit;
-  if (call.queued && units > 0 && call.session.work() + units > kUnitsMax) {
+  if (call.queued && units > 0 && call.session.work().units() + units > kUnitsMax) {
     call.Fail("the transaction compares too many patterns");
     return false;
   }

@@ -61,7 +61,7 @@ void RunAll(Call& call, const Transaction& transaction,
             const std::vector<Transaction::Words>& requests) {
   const std::size_t begin = call.reply.size();
   call.reply.Array(requests.size());
-  call.session.RestartStopwatch();
+  call.session.work().RestartStopwatch();
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const std::size_t before = call.reply.size();
     call.session.RunQueued(*transaction.queued()[i], requests[i], call.now, call.reply);
@@ -120,7 +120,7 @@ void Exec(Call& call) {
   const Instant view = call.services().explicit_time.View(call.now);
   const absl::Status ahead = SettleAhead(limiter, transaction, keys, view);
   if (!ahead.ok()) return call.Fail(ahead);
-  call.session.ChargeVisits();
+  call.session.work().ChargeVisits();
   {
     const Limiter::Isolation isolation = Isolate(limiter, transaction, std::move(keys));
     const bool unchanged = std::ranges::all_of(
@@ -129,7 +129,7 @@ void Exec(Call& call) {
     if (!unchanged) return call.reply.NullArray();
     RunAll(call, transaction, requests);
   }
-  call.session.EndKilled();
+  call.session.worker().EndKilled();
   call.Charge(call.session.worker().PublishEvents());
 }
 

@@ -96,7 +96,7 @@ class HttpExchange {
   [[nodiscard]] bool was_paused() { return services().pause.until() != HostInstant{}; }
   // Returns true if the turn has had its share of work; the handler then does likewise. It must
   // first have made progress that `rest` keeps.
-  [[nodiscard]] bool IsTurnOver() const noexcept { return session_.work() >= kWorkPerTurn; }
+  [[nodiscard]] bool IsTurnOver() const noexcept { return session_.work().units() >= kWorkPerTurn; }
   // Has `rest` called in a later turn, for the same request, in place of an answer. `held_bytes`:
   // the memory that it keeps.
   void GoOnLater(HttpRest rest, std::size_t held_bytes = 0);

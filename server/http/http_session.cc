@@ -42,10 +42,10 @@ ClientSession::Turn HttpSession::Execute(std::string_view unread, std::string& o
   }
   Turn turn;
   delayed_.Clear();
-  session_.BeginTurn();
+  session_.work().Begin();
   const std::size_t out_begin = out.size();
   while (!closing_ && turn.next == Next::kRead) {
-    if (session_.work() >= kWorkPerTurn || out.size() - out_begin >= kReplyBytesPerTurn) {
+    if (session_.work().units() >= kWorkPerTurn || out.size() - out_begin >= kReplyBytesPerTurn) {
       turn.next = Next::kContinue;
     } else if (host_now < session_.paused_until()) {
       turn.next = Next::kPause;
@@ -98,7 +98,7 @@ void HttpSession::Answer(Instant now, Turn& turn, std::string& out) {
   const HttpHead& head = parser_.head();
   const HttpRoute* const route = FindHttpRoute(record_->face, head.path);
   said_secret_ = said_secret_ || rest_is_secret_ || head.Field("Authorization").has_value();
-  session_.Charge(1);
+  session_.work().Charge(1);
   const std::size_t begin = out.size();
   const HttpAnswerTo answer_to = AnswerTo(head, route, now);
   HttpExchange exchange(parser_, answer_to, http_, session_, login_, now, out);

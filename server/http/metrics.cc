@@ -475,7 +475,7 @@ void GoOn(std::unique_ptr<PageWriter> writer, HttpExchange& exchange) {
           },
           bytes);
     }
-    exchange.session().Charge(1 + writer->WritePart() / kBytesPerUnit);
+    exchange.session().work().Charge(1 + writer->WritePart() / kBytesPerUnit);
   }
   exchange.Answer(200, kMetricsType, writer->TakePage());
 }

@@ -27,7 +27,7 @@ bool HasJsonBody(HttpExchange& exchange) {
     exchange.Fail(415, "ERR unsupported Content-Encoding: a body must be sent as it is");
     return false;
   }
-  exchange.session().Charge(exchange.body().size() / kJsonBytesPerUnit);
+  exchange.session().work().Charge(exchange.body().size() / kJsonBytesPerUnit);
   return true;
 }
 

@@ -21,7 +21,7 @@ std::string& JsonResults::Next() {
 void JsonResults::End(Session& session) {
   ++count_;
   const std::size_t bytes = text_.size() - result_begin_;
-  session.Charge(bytes / kJsonBytesPerUnit);
+  session.work().Charge(bytes / kJsonBytesPerUnit);
   if (text_.size() <= kJsonResultsBytesMax || bytes <= too_long_.size()) return;
   text_.resize(result_begin_);
   text_ += ErrorJson(too_long_);

@@ -53,7 +53,7 @@ void ApiEvents(HttpExchange& exchange) {
   if (!ReadApiParameters(exchange, {{"from", from}})) return;
   const absl::StatusOr<std::int64_t> first = ReadNumber("from", from.value_or("0"), 0, kLatestMs);
   if (!first.ok()) return exchange.Fail(400, absl::StrCat("ERR ", first.status().message()));
-  exchange.session().Charge(kWorkPerTurn);
+  exchange.session().work().Charge(kWorkPerTurn);
   const HealthWatch* const watch = exchange.services().health_watch;
   std::vector<ServerEvent> events;
   if (watch) events = watch->events().Since(*first);

@@ -133,7 +133,7 @@ void ApiKey(HttpExchange& exchange) {
   if (!exchange.MayRun(inspect)) return;
   Services& services = exchange.services();
   if (!exchange.CanLook()) return;
-  exchange.session().Charge(services.policies.size().policies / kPoliciesPerUnit);
+  exchange.session().work().Charge(services.policies.size().policies / kPoliciesPerUnit);
   const std::uint64_t slots_before = Limiter::SlotsVisited();
   const Instant now = services.explicit_time.View(exchange.now());
   std::string out = absl::StrCat("{\"time_ms\":", UnixMillis(services, exchange.now()), ",");
@@ -143,7 +143,7 @@ void ApiKey(HttpExchange& exchange) {
   out += ',';
   AppendHolds(services, *key, now, out);
   out += ',';
-  exchange.session().Charge((Limiter::SlotsVisited() - slots_before) / kSlotsPerUnit);
+  exchange.session().work().Charge((Limiter::SlotsVisited() - slots_before) / kSlotsPerUnit);
   AnswerWithOverrides(exchange, std::move(out), OverridesOf(services.policies, *key));
 }
 

@@ -310,7 +310,7 @@ void UpdateHistory(History& history, Services& services, Instant now) {
 void ApiNow(HttpExchange& exchange) {
   if (!exchange.MayRun(kInfo) || !exchange.MayRun(kStats)) return;
   if (!ReadApiParameters(exchange, {})) return;
-  exchange.session().Charge(kWorkPerTurn);
+  exchange.session().work().Charge(kWorkPerTurn);
   exchange.Answer(200, kJson, NowJson(exchange));
 }
 
@@ -327,7 +327,7 @@ void ApiHistory(HttpExchange& exchange) {
   const std::optional<std::int64_t> first =
       ReadParameter(exchange, "from", from, 0, 0, SecondOf(kInstantMax));
   if (!first) return;
-  exchange.session().Charge(kWorkPerTurn);
+  exchange.session().work().Charge(kWorkPerTurn);
   UpdateHistory(exchange.http().history, exchange.services(), exchange.now());
   const std::int64_t offset = WallOffsetSeconds(exchange.services());
   const History::Steps steps = exchange.http().history.Read(*ring, *first - offset);
@@ -339,7 +339,7 @@ void ApiHistory(HttpExchange& exchange) {
 void ApiLimits(HttpExchange& exchange) {
   if (!exchange.MayRun(kStats)) return;
   if (!ReadApiParameters(exchange, {})) return;
-  exchange.session().Charge(kWorkPerTurn);
+  exchange.session().work().Charge(kWorkPerTurn);
   UpdateHistory(exchange.http().history, exchange.services(), exchange.now());
   exchange.Answer(200, kJson,
                   *exchange.http().limits_json.Get(exchange.services().clock.HostNow(),
@@ -360,7 +360,7 @@ void ApiTop(HttpExchange& exchange) {
   const std::optional<std::int64_t> rows =
       ReadParameter(exchange, "n", n, kRowsDefault, 1, kRowsMax);
   if (!rows) return;
-  exchange.session().Charge(kWorkPerTurn);
+  exchange.session().work().Charge(kWorkPerTurn);
   std::vector<const TopKeys*> sketches;
   for (const RequestCounters* counters : CountersOf(exchange.services())) {
     sketches.push_back(order == "near" ? &counters->near_keys : &counters->denied_keys);

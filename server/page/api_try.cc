@@ -140,7 +140,7 @@ void ApiSimulate(HttpExchange& exchange) {
   }
   const absl::StatusOr<Simulated> simulated = Simulate(exchange.services(), body, exchange.now());
   if (!simulated.ok()) return FailAsMistake(exchange, simulated.status());
-  exchange.session().Charge(simulated->work / kDecisionsPerUnit);
+  exchange.session().work().Charge(simulated->work / kDecisionsPerUnit);
   exchange.Answer(200, kJson,
                   absl::StrCat(R"({"allowed":")", simulated->allowed, R"(","remaining":[)",
                                absl::StrJoin(simulated->remaining, ","), R"(],"retry_after_ms":[)",

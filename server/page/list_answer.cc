@@ -24,7 +24,7 @@ void WriteList(std::unique_ptr<ListAnswer> list, HttpExchange& exchange) {
     const std::size_t begin = json.size();
     is_at_end = !list->append_next(list->shown == 0 ? "{" : ",{", json);
     if (!is_at_end) ++list->shown;
-    exchange.session().Charge(1 + (json.size() - begin) / kJsonBytesPerUnit);
+    exchange.session().work().Charge(1 + (json.size() - begin) / kJsonBytesPerUnit);
   }
   const std::size_t more = is_at_end || list->all < list->shown ? 0 : list->all - list->shown;
   absl::StrAppend(&json, "],\"more\":", more, "}");

@@ -60,7 +60,7 @@ void PageFile(HttpExchange& exchange) {
   if (file == kPageFiles.end()) return exchange.Fail(404, kNoSuchPath);
   const bool packed = ReadsGzip(exchange.head().Field("Accept-Encoding").value_or(""));
   const std::string_view body = packed ? file->gzip : file->bytes;
-  exchange.session().Charge(body.size() / kFileBytesPerUnit);
+  exchange.session().work().Charge(body.size() / kFileBytesPerUnit);
   HttpWriter& writer = exchange.Begin(200);
   writer.Field("Content-Type", TypeOf(file->path));
   writer.Field("Vary", "Accept-Encoding");

@@ -23,7 +23,7 @@ std::span<const std::string_view> Call::arguments() const {
 bool Call::MayLookAt(std::span<const std::string_view> names, KeyWork work) {
   if (names.size() == 1 && !queued) return true;
   const Instant view = services().explicit_time.View(now);
-  std::uint64_t slots = session.slots_visited();
+  std::uint64_t slots = session.work().slots_visited();
   for (const std::string_view name : names) {
     slots += services().limiter.CountVisits(name, view, work);
   }

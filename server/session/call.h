@@ -35,7 +35,7 @@ struct Call {
   // The words behind the command's name and, if it has one, the subcommand's.
   [[nodiscard]] std::span<const std::string_view> arguments() const;
   // Adds units of work (kWorkPerTurn) to the one of every command, so that the turn ends sooner.
-  void Charge(std::size_t units) const { session.Charge(units); }
+  void Charge(std::size_t units) const { session.work().Charge(units); }
   // Returns whether the buckets and holds of these keys may be looked for; if not, answers an
   // error. The look-up visits whole partitions, and a command with several keys, or in a
   // transaction, must not make more than kSlotsPerCommand visits.

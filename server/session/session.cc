@@ -25,7 +25,8 @@ Session::Session(Worker& worker, std::shared_ptr<ClientRecord> record)
     : worker_(worker),
       record_(std::move(record)),
       users_version_(worker.services.access.version()),
-      delay_(worker.services, record_) {
+      delay_(worker.services, record_),
+      work_(worker) {
   set_user(worker_.services.access.ForNewConnection());
 }
 
@@ -175,13 +176,13 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   if (!FinishWait(at, reply)) return {.next = Next::kWait, .wake = waiter_->ReadyAt(at)};
   if (std::exchange(silent_wait_, false)) out.resize(out_begin);
   if (delay_.any()) AddDelayed(out_begin, out.size());
-  BeginTurn();
+  work_.Begin();
   ReadAhead& ahead = worker_.read_ahead;
   WEIR_DCHECK(ahead.empty());
   while (!closing_ && !hand_over_) {
     const bool pausing = host_now < worker_.services.pause.until();
     if (pausing) RefreshUser();  // IsHeldBack uses the user's rights
-    if (work_ >= kWorkPerTurn || out.size() - out_begin >= kReplyBytesPerTurn) {
+    if (work_.units() >= kWorkPerTurn || out.size() - out_begin >= kReplyBytesPerTurn) {
       turn.next = Next::kContinue;
       break;
     }
@@ -203,7 +204,7 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
     const ReadAhead::Command command = ahead.Pop(worker_.services.limiter);
     turn.consumed += command.bytes;
     const std::size_t begin = out.size();
-    BeginCommand();
+    work_.BeginCommand();
     ExecuteUnlessSilent(command, now, out, reply);
     EndCommand();
     if (delay_.any()) AddDelayed(begin, out.size());
@@ -248,7 +249,7 @@ void Session::AppendNews(std::string& out) {
 
 Awaited Session::ExecuteAlone(const ReadAhead::Command& command, Instant now, RespWriter& reply,
                               VerdictReader* reader) {
-  BeginCommand();
+  work_.BeginCommand();
   verdict_reader_ = reader;
   runs_alone_ = true;
   ExecuteCommand(command, now, reply);
@@ -259,16 +260,11 @@ Awaited Session::ExecuteAlone(const ReadAhead::Command& command, Instant now, Re
   return delay_.Take();
 }
 
-void Session::BeginCommand() noexcept {
-  slots_before_command_ = Limiter::SlotsVisited();
-  expired_before_command_ = Limiter::HoldsFoundExpired();
-}
-
 // A reply that depends on the expiry of a hold waits until that is on disk: a restart, whose clock
 // may be earlier, must not find the hold open again.
 void Session::EndCommand() noexcept {
-  ChargeVisits();
-  if (Limiter::HoldsFoundExpired() != expired_before_command_) delay_.AwaitSaveOfChange();
+  work_.ChargeVisits();
+  if (work_.has_expired_holds()) delay_.AwaitSaveOfChange();
 }
 
 // An empty range belongs to a command that has no reply yet.
@@ -353,7 +349,7 @@ void Session::Refuse(const CommandSpec* spec, std::string_view error, RespWriter
     transaction_.Abort();
     worker_.Fail(reply, error);
   }
-  RestartStopwatch();
+  work_.RestartStopwatch();
 }
 
 bool Session::IsSurelyPermitted(const CommandSpec& spec) const noexcept {
@@ -387,7 +383,7 @@ absl::Status Session::PermissionError(const CommandSpec& spec,
 
 void Session::ExecuteCommand(const ReadAhead::Command& command, Instant now, RespWriter& reply) {
   worker_.counters["total_commands_processed"].Add();
-  Charge(1);
+  work_.Charge(1);
   RefreshUser();
   const auto& [words, spec, bytes, keys] = command;
   // Refused commands may contain a password, too, as does a misspelled AUTH.
@@ -428,7 +424,7 @@ void Session::ExecuteInTransaction(const ReadAhead::Command& command, Instant no
   const absl::Status queued = transaction_.Queue(*spec, words);
   if (!queued.ok()) return Refuse(spec, absl::StrCat("ERR ", queued.message()), reply);
   reply.SimpleString("QUEUED");
-  RestartStopwatch();
+  work_.RestartStopwatch();
 }
 
 absl::Status Session::QueueError() const {
@@ -451,7 +447,7 @@ void Session::Run(Call& call) {
   if (why.ok()) return RunHandler(call);
   worker_.command_counters.Of(call.spec).rejected.Add();
   call.ReplyError(StdView(why.message()));
-  RestartStopwatch();
+  work_.RestartStopwatch();
 }
 
 absl::Status Session::StateError(const Call& call) {
@@ -468,10 +464,10 @@ absl::Status Session::StateError(const Call& call) {
 
 // Reads the stopwatch once a command: the end of a command is the beginning of the next.
 void Session::RunHandler(Call& call) {
-  const Nanos begin = command_begin_;
+  const Nanos begin = work_.command_begin();
   call.spec.handler(call);
-  RestartStopwatch();
-  const Nanos duration = std::max(command_begin_ - begin, Nanos{0});
+  work_.RestartStopwatch();
+  const Nanos duration = std::max(work_.command_begin() - begin, Nanos{0});
   CommandCounters& counters = worker_.command_counters.Of(call.spec);
   counters.times.Count(duration);
   counters.nanos.Add(static_cast<std::uint64_t>(duration.count()));

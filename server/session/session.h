@@ -24,6 +24,7 @@
 #include "server/session/client_session.h"
 #include "server/session/delayed_replies.h"
 #include "server/session/transaction.h"
+#include "server/session/turn_work.h"
 #include "server/session/worker.h"
 
 namespace weir {
@@ -32,13 +33,6 @@ struct Call;
 struct CommandSpec;
 class VerdictReader;
 class Waiter;
-
-// Slots visited to find a key's buckets (Limiter::SlotsVisited) are work, too: kSlotsPerUnit are
-// one unit. A command, or a whole transaction, visits at most kSlotsPerCommand slots
-// (Call::MayLookAt), so a turn visits fewer than 100,000, which takes about 2 ms.
-inline constexpr std::size_t kSlotsPerUnit = 32;
-inline constexpr std::size_t kSlotsPerCommand = 50'000;
-inline constexpr std::size_t kWholeTableWork = 64;
 
 class Session final : public ClientSession {
  public:
@@ -79,12 +73,6 @@ class Session final : public ClientSession {
     user_is_given_ = true;
     users_version_ = worker_.services.access.version();
   }
-  // Begins a turn: no work is done yet.
-  void BeginTurn() noexcept {
-    work_ = 0;
-    commands_before_turn_ = worker_.counters["total_commands_processed"].value();
-    RestartStopwatch();
-  }
   // Ends a turn, of this session or of one that runs its commands through it: says what its output
   // waits for, counts it, and has its changes sent to the replicas.
   template <typename Origin>
@@ -92,14 +80,13 @@ class Session final : public ClientSession {
                HostInstant now) {
     turn.delayed_from = delayed.begin();
     turn.awaited = delayed.awaited();
-    worker_.CountTurn(commands_before_turn_, turn.consumed, output_bytes, now);
+    work_.End(turn.consumed, output_bytes, now);
     if (delay_.EndTurn()) worker_.services.WakeReplication();
   }
   // True if a command must wait now for the end of a pause: of CLIENT PAUSE, or of a switch of
   // roles. A command that its user may not run need not wait. Cost: a load if nothing was ever
   // paused.
   [[nodiscard]] bool IsHeldBack(const ReadAhead::Command& command) const;
-  [[nodiscard]] std::size_t work() const noexcept { return work_; }
   [[nodiscard]] HostInstant paused_until() const noexcept { return paused_until_; }
 
   // --- For the commands ---
@@ -108,9 +95,9 @@ class Session final : public ClientSession {
   [[nodiscard]] VerdictReader* verdict_reader() const noexcept { return verdict_reader_; }
 
   [[nodiscard]] Worker& worker() noexcept { return worker_; }
+  // Of the present turn.
+  [[nodiscard]] TurnWork& work() noexcept { return work_; }
   [[nodiscard]] Transaction& transaction() noexcept { return transaction_; }
-  // Makes the next command's time begin now instead of at the end of the last command.
-  void RestartStopwatch() noexcept { command_begin_ = worker_.services.clock.Stopwatch(); }
   // Runs one command of a transaction. Requires: ExecuteCommand has queued it.
   void RunQueued(const CommandSpec& spec, std::span<const std::string_view> words, Instant now,
                  RespWriter& reply);
@@ -143,29 +130,10 @@ class Session final : public ClientSession {
   [[nodiscard]] std::shared_ptr<ClientRecord> shared_record() const { return record_; }
   // Ends the conversation after the present command's reply.
   void Close();
-  // CLIENT KILL. AddKilled adds a client whose record is marked as killed. EndKilled ends the waits
-  // of all added clients together, and wakes them; it requires that this thread has no Isolation.
-  void AddKilled(std::shared_ptr<ClientRecord> record) { killed_.push_back(std::move(record)); }
-  void EndKilled() {
-    if (killed_.empty()) return;
-    worker_.services.open_waits.GiveBackKilled();
-    for (const auto& record : std::exchange(killed_, {})) record->Wake();
-  }
   // Ends it, too, and gives the connection to replication: the client is a replica.
   void HandOver(SyncHandOver to) {
     WEIR_CHECK(to.answer.error.empty());
     hand_over_ = std::move(to);
-  }
-  // Adds to the work of the present turn.
-  void Charge(std::size_t units) noexcept { work_ += units; }
-  // Charges the present command for the slots that it has visited so far, and counts from 0 again.
-  void ChargeVisits() noexcept {
-    Charge(slots_visited() / kSlotsPerUnit);
-    slots_before_command_ = Limiter::SlotsVisited();
-  }
-  // The number of slots that the present command, or transaction, has visited.
-  [[nodiscard]] std::uint64_t slots_visited() const noexcept {
-    return Limiter::SlotsVisited() - slots_before_command_;
   }
   // Of the reply to the present command.
   [[nodiscard]] ReplyDelay& delay() noexcept { return delay_; }
@@ -181,7 +149,6 @@ class Session final : public ClientSession {
     std::shared_ptr<const LateReply> late_reply;  // null: that reply is written already
   };
 
-  void BeginCommand() noexcept;
   void EndCommand() noexcept;
   // Requires: the command awaits something.
   void AddDelayed(std::size_t begin, std::size_t end);
@@ -227,7 +194,6 @@ class Session final : public ClientSession {
   VerdictReader* verdict_reader_ = nullptr;
   std::unique_ptr<News> news_;
   std::unique_ptr<Waiter> waiter_;  // counts in Services::waiters
-  std::vector<std::shared_ptr<ClientRecord>> killed_;
   std::optional<SyncHandOver> hand_over_;
   std::optional<WaitEnd> wait_ended_;  // EndWait has ended a wait that is not answered yet
   bool runs_alone_ = false;            // the present command may not wait
@@ -235,13 +201,9 @@ class Session final : public ClientSession {
   bool said_secret_ = false;           // a command of the present turn may contain a password
   bool closing_ = false;
   bool ending_ = false;  // WaitEnd::kClosing: no pause delays the client any more
-  ReplyDelay delay_;
-  DelayedReplies<Delayed> delayed_;         // of the last turn
-  std::size_t work_ = 0;                    // units of the present turn
-  std::uint64_t commands_before_turn_ = 0;  // total_commands_processed at its beginning
-  std::uint64_t slots_before_command_ = 0;
-  std::uint64_t expired_before_command_ = 0;
-  Nanos command_begin_{0};  // the stopwatch at the end of the last command
+  ReplyDelay delay_;     // of the present command
+  TurnWork work_;
+  DelayedReplies<Delayed> delayed_;  // of the last turn
 };
 
 }  // namespace weir

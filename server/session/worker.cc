@@ -24,6 +24,12 @@ std::size_t Worker::PublishEvents() {
   return messages;
 }
 
+void Worker::EndKilled() {
+  if (killed.empty()) return;
+  services.open_waits.GiveBackKilled();
+  for (const auto& record : std::exchange(killed, {})) record->Wake();
+}
+
 void Worker::CountTurn(std::uint64_t commands_before, std::size_t input_bytes,
                        std::size_t output_bytes, HostInstant now) {
   counters["total_net_input_bytes"].Add(input_bytes);

@@ -3,7 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "core/base/counter.h"
 #include "core/base/instant.h"
@@ -37,6 +40,11 @@ struct Worker {
   // Publishes the events that were collected. Returns the number of messages, sent or dropped.
   std::size_t PublishEvents();
 
+  // CLIENT KILL. AddKilled adds a client whose record is marked as killed. EndKilled ends the waits
+  // of all added clients together, and wakes them; it requires that this thread has no Isolation.
+  void AddKilled(std::shared_ptr<ClientRecord> record) { killed.push_back(std::move(record)); }
+  void EndKilled();
+
   // Counts a turn of a session; `commands_before`: total_commands_processed at its beginning.
   void CountTurn(std::uint64_t commands_before, std::size_t input_bytes, std::size_t output_bytes,
                  HostInstant now);
@@ -51,7 +59,8 @@ struct Worker {
   ThreadCounters counters;
   CommandCounterTable command_counters;
   ErrorCounters error_counters;
-  ReadAhead read_ahead;  // of the session whose turn it is
+  ReadAhead read_ahead;                               // of the session whose turn it is
+  std::vector<std::shared_ptr<ClientRecord>> killed;  // by the present command or transaction
 };
 
 }  // namespace weir
