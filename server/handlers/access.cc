@@ -23,7 +23,6 @@
 #include "server/handlers/aside_waiter.h"
 #include "server/health/note.h"
 #include "server/session/call.h"
-#include "server/session/login.h"
 
 namespace weir {
 namespace {
@@ -57,7 +56,7 @@ void Auth(Call& call) {
         "AUTH <password> called without any password configured for the default user. Are you sure "
         "your configuration is correct?");
   }
-  if (!LogIn(call.session, call.words[0], user, arguments.back())) {
+  if (!call.client().LogIn(call.words[0], user, arguments.back())) {
     return call.ReplyError(kWrongPassword);
   }
   call.reply.SimpleString("OK");
@@ -148,7 +147,7 @@ void AclList(Call& call) {
 void AclLoad(Call& call) {
   AccessList& access = call.services().access;
   if (!access.has_users_file()) return call.Fail(access.Load());
-  const auto load = [&access, &services = call.services(), who = call.session.user()] {
+  const auto load = [&access, &services = call.services(), who = call.client().user()] {
     absl::Status loaded = access.Load();
     if (loaded.ok()) Note(services, ServerEventKind::kUsers, who ? who->name() : "", "ACL LOAD");
     return loaded;
@@ -185,6 +184,6 @@ void AclUsers(Call& call) {
   for (const auto& user : users) call.reply.Bulk(user->name());
 }
 
-void AclWhoAmI(Call& call) { call.reply.Bulk(call.session.user()->name()); }
+void AclWhoAmI(Call& call) { call.reply.Bulk(call.client().user()->name()); }
 
 }  // namespace weir

@@ -59,7 +59,7 @@ absl::Status AnswerFromAside(Call& call, AsideWork work) {
   const auto shared = std::make_shared<Shared>(std::move(work));
   absl::Status begun =
       call.services().run_aside([shared] { shared->result = shared->work.aside(); },
-                                [shared, record = call.session.shared_record()] {
+                                [shared, record = call.client().shared_record()] {
                                   shared->is_over.store(true, std::memory_order_release);
                                   record->Wake();
                                 });

@@ -60,8 +60,8 @@ std::vector<std::shared_ptr<ClientRecord>> FindEach(const ClientRegistry& client
 // EXEC has unlocked its keys, since a wait may have the tokens of any key.
 void Kill(Call& call, const std::vector<std::shared_ptr<ClientRecord>>& records) {
   for (const auto& record : records) {
-    if (record.get() == &call.session.record()) {
-      call.session.Close();
+    if (record.get() == &call.client().record()) {
+      call.client().Close();
       continue;
     }
     record->killed.store(true, std::memory_order_relaxed);
@@ -148,11 +148,11 @@ absl::StatusOr<Victims> ReadVictims(const Services& services,
 }  // namespace
 
 void ClientId(Call& call) {
-  call.reply.Integer(static_cast<std::int64_t>(call.session.record().id));
+  call.reply.Integer(static_cast<std::int64_t>(call.client().record().id));
 }
 
 void ClientGetName(Call& call) {
-  const std::string name = call.session.record().name();
+  const std::string name = call.client().record().name();
   if (name.empty()) return call.reply.Null();
   call.reply.Bulk(name);
 }
@@ -160,7 +160,7 @@ void ClientGetName(Call& call) {
 void ClientSetName(Call& call) {
   const std::string_view name = call.arguments()[0];
   if (!IsClientName(name)) return call.Fail(kBadClientName);
-  call.session.record().set_name(std::string(name));
+  call.client().record().set_name(std::string(name));
   call.reply.SimpleString("OK");
 }
 
@@ -174,7 +174,7 @@ void ClientSetInfo(Call& call) {
   if (!IsClientName(value))
     return call.Fail(absl::StrCat(name ? "lib-name" : "lib-ver",
                                   " cannot contain spaces, newlines or special characters."));
-  ClientRecord& record = call.session.record();
+  ClientRecord& record = call.client().record();
   if (name) {
     record.set_library(std::string(value));
   } else {
@@ -185,7 +185,7 @@ void ClientSetInfo(Call& call) {
 
 void ClientInfo(Call& call) {
   const HostInstant now = call.services().clock.HostNow();
-  call.reply.Verbatim(call.session.record().Line(now) + "\n");
+  call.reply.Verbatim(call.client().record().Line(now) + "\n");
 }
 
 void ClientList(Call& call) {
@@ -221,7 +221,7 @@ void ClientKill(Call& call) {
   std::int64_t killed = victims->has_only_type() ? KillLinks(call.services(), *victims->type) : 0;
   std::vector<std::shared_ptr<ClientRecord>> records = call.services().clients.All();
   std::erase_if(records,
-                [&](const auto& record) { return !victims->Has(*record, call.session.record()); });
+                [&](const auto& record) { return !victims->Has(*record, call.client().record()); });
   Kill(call, records);
   call.reply.Integer(killed + static_cast<std::int64_t>(records.size()));
 }
@@ -274,16 +274,16 @@ void ClientUnpause(Call& call) {
 }
 
 void ClientReply(Call& call) {
-  using Replies = Session::Replies;
+  using Replies = ClientState::Replies;
   const std::string_view mode = call.arguments()[0];
   if (EqualsIgnoreCase(mode, "ON")) {
-    call.session.set_replies(Replies::kOn);
+    call.client().set_replies(Replies::kOn);
     call.reply.SimpleString("OK");
   } else if (EqualsIgnoreCase(mode, "OFF")) {
-    call.session.set_replies(Replies::kOff);
+    call.client().set_replies(Replies::kOff);
   } else if (EqualsIgnoreCase(mode, "SKIP")) {
-    if (call.session.replies() == Replies::kOff) return;
-    call.session.set_replies(Replies::kSkipThisAndNext);
+    if (call.client().replies() == Replies::kOff) return;
+    call.client().set_replies(Replies::kSkipThisAndNext);
   } else {
     call.Fail("syntax error");
   }
@@ -293,7 +293,7 @@ void ClientNoEvict(Call& call) {
   const std::string_view mode = call.arguments()[0];
   const bool stays = EqualsIgnoreCase(mode, "ON");
   if (!stays && !EqualsIgnoreCase(mode, "OFF")) return call.Fail("syntax error");
-  call.session.record().stays.store(stays, std::memory_order_relaxed);
+  call.client().record().stays.store(stays, std::memory_order_relaxed);
   call.reply.SimpleString("OK");
 }
 

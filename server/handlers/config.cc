@@ -150,13 +150,13 @@ bool LogChange(const Call& call, const OptionSpec& spec, const Options& before,
   }
   if (!has_changed) return false;
   if (spec.secret) {
-    spdlog::warn("client {}, user '{}', has set {}", EscapedForLog(call.session.record().address),
-                 EscapedForLog(call.session.user()->name()), spec.name);
+    spdlog::warn("client {}, user '{}', has set {}", EscapedForLog(call.client().record().address),
+                 EscapedForLog(call.client().user()->name()), spec.name);
     return true;
   }
   spdlog::warn("client {}, user '{}', has set {} to {}, it was {}",
-               EscapedForLog(call.session.record().address),
-               EscapedForLog(call.session.user()->name()), spec.name, EscapedForLog(now),
+               EscapedForLog(call.client().record().address),
+               EscapedForLog(call.client().user()->name()), spec.name, EscapedForLog(now),
                EscapedForLog(old));
   return true;
 }

@@ -12,7 +12,6 @@
 #include "server/config/version.h"
 #include "server/observe/client_name.h"
 #include "server/session/call.h"
-#include "server/session/login.h"
 
 namespace weir {
 namespace {
@@ -63,7 +62,7 @@ absl::StatusOr<Greeting> ReadGreeting(std::span<const std::string_view> argument
 }  // namespace
 
 void Ping(Call& call) {
-  if (call.session.hears_only()) {  // an answer in the form of a message
+  if (call.client().is_subscribed_in_resp2()) {  // an answer in the form of a message
     call.reply.Array(2);
     call.reply.Bulk("pong");
     return call.reply.Bulk(call.arguments().empty() ? "" : call.arguments()[0]);
@@ -76,17 +75,17 @@ void Echo(Call& call) { call.reply.Bulk(call.arguments()[0]); }
 
 void Quit(Call& call) {
   call.reply.SimpleString("OK");
-  call.session.Close();
+  call.client().Close();
 }
 
 void Hello(Call& call) {
   const absl::StatusOr<Greeting> greeting = ReadGreeting(call.arguments());
   if (!greeting.ok()) return call.ReplyError(StdView(greeting.status().message()));
-  if (greeting->user && !LogIn(call.session, call.words[0], *greeting->user, greeting->password)) {
+  if (greeting->user && !call.client().LogIn(call.words[0], *greeting->user, greeting->password)) {
     return call.ReplyError(kWrongPassword);
   }
-  if (!call.session.user()) return call.ReplyError(kHelloNeedsAuth);
-  ClientRecord& record = call.session.record();
+  if (!call.client().user()) return call.ReplyError(kHelloNeedsAuth);
+  ClientRecord& record = call.client().record();
   if (greeting->client_name) record.set_name(std::string(*greeting->client_name));
   if (greeting->protocol) {
     const int protocol = static_cast<int>(*greeting->protocol);
@@ -105,7 +104,7 @@ void Hello(Call& call) {
 }
 
 void Reset(Call& call) {
-  call.session.Reset();
+  call.client().Reset();
   call.reply.set_protocol(2);
   call.reply.SimpleString("RESET");
 }

@@ -102,7 +102,7 @@ class LimitHost {
   std::span<const CommandSpec> commands() const { return CommandTable(); }
 
   Instant now() const { return call_.now; }
-  UserLimiter limiter() { return {shared(), call_.session.introducer()}; }
+  UserLimiter limiter() { return {shared(), call_.client().introducer()}; }
   bool RefusedUnsaved(const Request& request, Instant at) {
     return call_.RefusedUnsaved(request, at);
   }
@@ -151,7 +151,7 @@ class LimitHost {
   }
   void Wait(const ParsedRequest& request, Reservation reservation) {
     if (call_.RefusedChange()) return shared().limiter.GiveBack(reservation);
-    call_.session.Wait(std::make_unique<ServerWaiter>(thread(), call_.session.record(), request,
+    call_.session.Wait(std::make_unique<ServerWaiter>(thread(), call_.client().record(), request,
                                                       std::move(reservation)));
   }
 
@@ -207,7 +207,7 @@ class LimitHost {
     const absl::Status begun = AnswerFromAside(
         call_, {.aside = [&services = shared(), reading] { return services.Read(*reading); },
                 .then =
-                    [&services = shared(), reading, who = call_.session.user()] {
+                    [&services = shared(), reading, who = call_.client().user()] {
                       absl::Status used = services.Use(*reading);
                       if (used.ok()) {
                         const std::string_view name = who ? std::string_view(who->name()) : "";

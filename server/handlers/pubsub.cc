@@ -37,8 +37,8 @@ void Add(Call& call, SubscriptionKind kind, std::string_view what, std::size_t b
     return call.Fail(absl::StrCat("a ", AbslView(what), " has at most ", bytes_max, " bytes"));
   }
   call.Charge(names.size());
-  Subscriber& subscriber = call.session.MakeNews().subscriber;
-  const auto sizes = subscriber.Subscribe(kind, names, call.session.introducer());
+  Subscriber& subscriber = call.client().MakeNews().subscriber;
+  const auto sizes = subscriber.Subscribe(kind, names, call.client().introducer());
   if (!sizes.ok()) return call.Fail(sizes.status());
   for (std::size_t i = 0; i < names.size(); ++i) Confirm(call, names[i], sizes->at(i));
 }
@@ -47,11 +47,11 @@ void Remove(Call& call, SubscriptionKind kind) {
   const auto arguments = call.arguments();
   std::vector<std::string> names(arguments.begin(), arguments.end());
   if (names.empty()) {
-    const auto& all = call.session.MakeNews().subscriber.names(kind);
+    const auto& all = call.client().MakeNews().subscriber.names(kind);
     names.assign(all.begin(), all.end());
   }
   call.Charge(names.size());
-  Subscriber& subscriber = call.session.MakeNews().subscriber;
+  Subscriber& subscriber = call.client().MakeNews().subscriber;
   if (names.empty()) return Confirm(call, std::nullopt, subscriber.size());
   for (const std::string& name : names) {
     subscriber.Unsubscribe(kind, name);
@@ -76,7 +76,7 @@ bool MayMatch(Call& call, std::size_t steps) {
 void HearIfHello(Call& call) {
   const Services& services = call.services();
   if (services.options.sentinel.empty() || call.arguments()[0] != kHelloChannel) return;
-  const std::shared_ptr<const User>& user = call.session.user();
+  const std::shared_ptr<const User>& user = call.client().user();
   const bool may = user->MayRun(*FindCommand("REPLICAOF")) || user->MayRun(*FindCommand("SLAVEOF"));
   if (!may || !services.replication) return;
   services.replication->HearHello(std::string(call.arguments()[1]));

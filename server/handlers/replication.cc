@@ -48,14 +48,14 @@ Replication* FindReplication(Call& call) {
 
 void LogFollow(const Call& call, const std::string& what) {
   spdlog::warn("client {}, user '{}', has asked this server to {}",
-               EscapedForLog(call.session.record().address),
-               EscapedForLog(call.session.user()->name()), what);
+               EscapedForLog(call.client().record().address),
+               EscapedForLog(call.client().user()->name()), what);
 }
 
 // Sentinel gives its connections names of this kind.
 bool IsOfSentinel(const Call& call) {
   return !call.services().options.sentinel.empty() &&
-         call.session.record().name().starts_with("sentinel-");
+         call.client().record().name().starts_with("sentinel-");
 }
 
 // --- RL.SYNC -------------------------------------------------------------------------------------
@@ -231,11 +231,11 @@ void Sync(Call& call) {
   absl::StatusOr<SyncRequest> request = ReadSync(ArgReader(call.arguments()));
   if (!request.ok()) return call.Fail(request.status());
   if (call.services().admission().loading()) return call.ReplyError(kLoadingError);
-  const ClientRecord& record = call.session.record();
+  const ClientRecord& record = call.client().record();
   if (request->ip.empty()) request->ip = HostOf(record.address);
   request->connected_at = record.connected;
   auto late = std::make_shared<LateSyncAnswer>();
-  replication->AnswerSync(*request, [late, record = call.session.shared_record()](auto answer) {
+  replication->AnswerSync(*request, [late, record = call.client().shared_record()](auto answer) {
     late->answer = std::move(answer);
     late->is_there.store(true, std::memory_order_release);
     record->Wake();
@@ -275,7 +275,7 @@ void NoRedisReplica(Call& call) {
   if (const auto suppressed = call.services().foreign_throttle.Admit()) {
     spdlog::warn(
         "refused client {}: it sends {}, as a replica of Redis does ({} similar lines suppressed)",
-        EscapedForLog(call.session.record().address), call.spec.name, *suppressed);
+        EscapedForLog(call.client().record().address), call.spec.name, *suppressed);
   }
   call.Fail("weir replicates by RL.SYNC, to weir only");
 }

@@ -25,7 +25,7 @@ void ModuleList(Call& call) { call.reply.Array(0); }
 // Refused in a transaction: the lines of a monitor come after the reply of EXEC.
 void MonitorCommands(Call& call) {
   if (call.queued) return call.Fail("MONITOR isn't allowed for DENY BLOCKING client");
-  call.session.StartMonitoring();
+  call.client().StartMonitoring();
   call.reply.SimpleString("OK");
 }
 
@@ -49,7 +49,7 @@ void Shutdown(Call& call) {
   }
   if (const absl::Status read = arguments.Finish(); !read.ok()) return call.Fail(read);
   if (abort) return call.Fail("No shutdown in progress.");
-  call.session.Close();
+  call.client().Close();
   call.services().request_shutdown(!no_save);
 }
 

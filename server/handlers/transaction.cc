@@ -76,20 +76,20 @@ void RunAll(Call& call, const Transaction& transaction,
 }  // namespace
 
 void Multi(Call& call) {
-  Transaction& transaction = call.session.transaction();
+  Transaction& transaction = call.client().transaction();
   if (transaction.is_open()) return call.Fail("MULTI calls can not be nested");
   transaction.Open();
   call.reply.SimpleString("OK");
 }
 
 void Discard(Call& call) {
-  if (!call.session.transaction().is_open()) return call.Fail("DISCARD without MULTI");
-  call.session.transaction() = Transaction();
+  if (!call.client().transaction().is_open()) return call.Fail("DISCARD without MULTI");
+  call.client().transaction() = Transaction();
   call.reply.SimpleString("OK");
 }
 
 void Watch(Call& call) {
-  Transaction& transaction = call.session.transaction();
+  Transaction& transaction = call.client().transaction();
   if (transaction.is_open()) return call.Fail("WATCH inside MULTI is not allowed");
   call.Charge(call.arguments().size());
   if (!call.MayLookAt(call.arguments())) return;
@@ -101,14 +101,14 @@ void Watch(Call& call) {
 }
 
 void Unwatch(Call& call) {
-  call.session.transaction().Unwatch();
+  call.client().transaction().Unwatch();
   call.reply.SimpleString("OK");
 }
 
 // The transaction ends before its commands run, so that they are executed and not queued again.
 void Exec(Call& call) {
-  if (!call.session.transaction().is_open()) return call.Fail("EXEC without MULTI");
-  const Transaction transaction = std::exchange(call.session.transaction(), Transaction());
+  if (!call.client().transaction().is_open()) return call.Fail("EXEC without MULTI");
+  const Transaction transaction = std::exchange(call.client().transaction(), Transaction());
   if (transaction.is_aborted()) {
     return call.ReplyError("EXECABORT Transaction discarded because of previous errors.");
   }

@@ -27,7 +27,7 @@ void NoteCommand(const Call& call, ServerEventKind kind) {
     text += Truncated(word, EventLog::kTextMax);
     if (text.size() > EventLog::kTextMax) break;
   }
-  Note(call.services(), kind, call.session.user() ? call.session.user()->name() : "",
+  Note(call.services(), kind, call.client().user() ? call.client().user()->name() : "",
        std::move(text));
 }
 

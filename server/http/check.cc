@@ -177,7 +177,7 @@ void Decide(HttpExchange& exchange, const Words& words, const CheckAnswer& answe
   if (exchange.IsHeldBack(view)) return exchange.GoOnLater(again);
   const bool is_again = claim && claim->is_admitted();
   // The answer is yes, so no refused access is recorded.
-  const User* const user = is_again ? exchange.session().user().get() : nullptr;
+  const User* const user = is_again ? exchange.session().client().user().get() : nullptr;
   if (user && FindDenial(*user, *FindRequested(view), view)) return Allow(exchange);
   CheckReader reader(exchange, answer, claim);
   const std::string_view error = exchange.Run(view, reader);

@@ -18,7 +18,6 @@
 #include "server/access/access_list.h"
 #include "server/commands/command_table.h"
 #include "server/os/wipe.h"
-#include "server/session/login.h"
 
 namespace weir {
 namespace {
@@ -114,7 +113,7 @@ bool HttpExchange::LogIn() {
   const std::optional<std::string_view> field = head().Field("Authorization");
   if (!field) {
     ActAsNewClient();
-    if (session_.user()) return true;
+    if (session_.client().user()) return true;
     FailAs("NOAUTH Authentication required.");
     return false;
   }
@@ -125,7 +124,7 @@ bool HttpExchange::LogIn() {
     Fail(401, "ERR invalid Authorization: must be Basic or Bearer");
     return false;
   }
-  if (weir::LogIn(session_, "Authorization", credentials.user, credentials.password)) {
+  if (session_.client().LogIn("Authorization", credentials.user, credentials.password)) {
     login_.Remember(*field, session_, users_version);
     return true;
   }
@@ -135,13 +134,13 @@ bool HttpExchange::LogIn() {
 
 void HttpExchange::ActAsNewClient() {
   std::shared_ptr<const User> user = services().access.ForNewConnection();
-  if (session_.user() != user) session_.ActAs(std::move(user));
+  if (session_.client().user() != user) session_.client().ActAs(std::move(user));
 }
 
 bool HttpExchange::ActAs(std::string_view user) {
   std::shared_ptr<const User> found = services().access.FindActive(user);
   if (!found) return false;
-  if (session_.user() != found) session_.ActAs(std::move(found));
+  if (session_.client().user() != found) session_.client().ActAs(std::move(found));
   return true;
 }
 

@@ -37,8 +37,9 @@ ClientSession::Turn HttpSession::Execute(std::string_view unread, std::string& o
   const auto [now, host_now] = worker_.services.clock.Read();
   record_->last_active_ns.store(host_now.time_since_epoch().count(), std::memory_order_relaxed);
   if (closing_ || record_->killed.load(std::memory_order_relaxed)) return {.next = Next::kClose};
-  if (host_now < session_.paused_until()) {
-    return {.next = Next::kPause, .wake = session_.paused_until(), .in_request = in_request_};
+  if (host_now < session_.client().paused_until()) {
+    return {
+        .next = Next::kPause, .wake = session_.client().paused_until(), .in_request = in_request_};
   }
   Turn turn;
   delayed_.Clear();
@@ -47,9 +48,9 @@ ClientSession::Turn HttpSession::Execute(std::string_view unread, std::string& o
   while (!closing_ && turn.next == Next::kRead) {
     if (session_.work().units() >= kWorkPerTurn || out.size() - out_begin >= kReplyBytesPerTurn) {
       turn.next = Next::kContinue;
-    } else if (host_now < session_.paused_until()) {
+    } else if (host_now < session_.client().paused_until()) {
       turn.next = Next::kPause;
-      turn.wake = session_.paused_until();
+      turn.wake = session_.client().paused_until();
     } else if (rest_ || ReadRequest(unread, turn, out)) {
       Answer(now, turn, out);
     } else {
@@ -157,7 +158,7 @@ bool HttpSession::LetIn(HttpExchange& exchange, const HttpRoute& route) {
   const bool logs_in = must_log_in && exchange.head().Field("Authorization");
   if (logs_in && !exchange.LogIn()) return false;
   const bool is_proved = record_->has_certificate.load(std::memory_order_relaxed) ||
-                         (logs_in && !session_.user()->needs_no_password());
+                         (logs_in && !session_.client().user()->needs_no_password());
   if (route.guard == HttpRoute::Guard::kPages && !is_proved) {
     if (const auto refusal = RefusalOfSite(exchange.head(), worker_.services.options)) {
       exchange.Fail(refusal->status, refusal->error);

@@ -25,13 +25,13 @@ class RememberedLogin {
   // True if the session still has the user that logged in with this field, and no user has changed
   // since. About 40 ns.
   [[nodiscard]] bool Covers(std::string_view field, Session& session) const {
-    return user_ && user_ == session.user().get() &&
+    return user_ && user_ == session.client().user().get() &&
            users_version_ == session.worker().services.access.version() &&
            fingerprint_ == FingerprintOf(field, session);
   }
 
   void Remember(std::string_view field, Session& session, std::uint64_t users_version) {
-    user_ = session.user().get();
+    user_ = session.client().user().get();
     users_version_ = users_version;
     fingerprint_ = FingerprintOf(field, session);
   }

@@ -58,7 +58,7 @@ void ApiEvents(HttpExchange& exchange) {
   std::vector<ServerEvent> events;
   if (watch) events = watch->events().Since(*first);
   const CommandSpec& slow_log = *FindRequested(kCommandsRight);
-  if (!exchange.session().user()->MayRun(slow_log)) {
+  if (!exchange.session().client().user()->MayRun(slow_log)) {
     std::erase_if(events, [](const ServerEvent& event) { return !event.who.empty(); });
   }
   exchange.Answer(200, kJson, EventsJson(events));

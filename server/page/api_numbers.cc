@@ -175,7 +175,7 @@ std::string NowJson(HttpExchange& exchange) {
       JsonString(RoleWord(services)), R"(,"server":)", JsonString(ServerName(services)),
       R"(,"verdict":)", VerdictJson(services), R"(,"replication":)",
       ReplicationJson(services.replication_status()), R"(,"port":)", services.port, R"(,"user":)",
-      JsonString(exchange.session().user()->name()), R"(,"can_change":)",
+      JsonString(exchange.session().client().user()->name()), R"(,"can_change":)",
       read_only.empty() ? "true" : "false", R"(,"read_only_because":)",
       read_only.empty() ? "null" : JsonString(read_only));
   absl::StrAppend(&json, R"(,"durability":)", JsonString(server.DurabilityWord()),

@@ -106,7 +106,7 @@ absl::StatusOr<Simulated> Simulate(const Services& services, const LimitsBody& b
 // Returns true if the user may ask about some key; otherwise answers 403.
 bool MayPeek(HttpExchange& exchange) {
   constexpr std::array<std::string_view, 2> kAnyKey = {kPeek, ""};
-  const std::shared_ptr<const User>& user = exchange.session().user();
+  const std::shared_ptr<const User>& user = exchange.session().client().user();
   if (user && user->MayRun(*FindRequested(kAnyKey))) return true;
   return exchange.MayRun(kAnyKey);
 }

@@ -38,7 +38,7 @@ void AppendEncoded(std::string_view bytes, std::string& out) {
 
 std::string_view ReadOnlyReason(const HttpExchange& exchange) {
   if (exchange.services().options.users_file.empty()) return "no users are configured";
-  const std::shared_ptr<const User>& user = exchange.session().user();
+  const std::shared_ptr<const User>& user = exchange.session().client().user();
   if (!user || user->name() == kDefaultUser) return "changes need a log-in as a user with a name";
   return {};
 }

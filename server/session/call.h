@@ -32,6 +32,7 @@ struct Call {
   bool failed = false;                   // its reply is an error
 
   [[nodiscard]] Services& services() const { return session.worker().services; }
+  [[nodiscard]] ClientState& client() const { return session.client(); }
   // The words behind the command's name and, if it has one, the subcommand's.
   [[nodiscard]] std::span<const std::string_view> arguments() const;
   // Adds units of work (kWorkPerTurn) to the one of every command, so that the turn ends sooner.

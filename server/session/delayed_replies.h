@@ -77,8 +77,8 @@ class ReplyDelay {
     awaited_.Add({.save = Awaited::Save::kLateReply});
     late_reply_ = std::move(reply);
   }
-  // The command has changed what is on disk, but nothing of what replicas have: with --durability
-  // always the reply waits for a save.
+  // The reply depends on a change of the disk that replicas need not have: with --durability always
+  // it waits for a save.
   void AwaitSaveOfChange() noexcept;
   // The command may have changed the state: with --ack-replicas the reply waits for replicas, too.
   void AwaitChange() noexcept;
@@ -87,7 +87,7 @@ class ReplyDelay {
   [[nodiscard]] std::shared_ptr<AckWait> AwaitAcksOfLastChange(std::size_t needed);
 
   [[nodiscard]] bool any() const noexcept { return awaited_.any(); }
-  // The command's, which ends with these calls.
+  // Return what the reply waits for, and forget it: the command has ended.
   [[nodiscard]] Awaited Take() noexcept { return std::exchange(awaited_, {}); }
   [[nodiscard]] std::shared_ptr<const LateReply> TakeLateReply() noexcept {
     return std::exchange(late_reply_, nullptr);
@@ -105,7 +105,7 @@ class ReplyDelay {
   Services& services_;
   const std::shared_ptr<ClientRecord> record_;
   Awaited awaited_;
-  std::shared_ptr<const LateReply> late_reply_;  // null: that reply is written already
+  std::shared_ptr<const LateReply> late_reply_;  // may be null
   Changed changed_ = Changed::kNo;               // since last_change_, and in the present turn
   std::shared_ptr<AckWait> last_change_;  // the last WAIT for changes; null: none was waited for
 };

@@ -31,7 +31,7 @@ void Observers::Configure(const Options& options) {
 
 void Observers::Show(const Call& call, Nanos duration) {
   using Event = LatencyMonitor::Event;
-  const ClientRecord& client = call.session.record();
+  const ClientRecord& client = call.client().record();
   const std::vector<std::string_view> words = RedactedWords(call.spec, call.words);
   const bool runs_others = call.spec.name == "EXEC";
   if (slow_log.IsSlow(duration) && !runs_others) {

@@ -23,82 +23,22 @@ namespace weir {
 
 Session::Session(Worker& worker, std::shared_ptr<ClientRecord> record)
     : worker_(worker),
-      record_(std::move(record)),
-      users_version_(worker.services.access.version()),
-      delay_(worker.services, record_),
-      work_(worker) {
-  set_user(worker_.services.access.ForNewConnection());
-}
+      client_(worker, std::move(record), parser_),
+      delay_(worker.services, client_.shared_record()),
+      work_(worker) {}
 
 Session::~Session() { DropWaiter(); }
 
-void Session::set_user(std::shared_ptr<const User> user, const std::string& password_hash) {
-  password_hash_ = user ? password_hash : "";
-  user_is_given_ = false;
-  user_ = std::move(user);
-  introducer_ = worker_.services.access.IntroducerOf(user_.get());
-  record_->set_user(user_ ? user_->name() : std::string(kDefaultUser));
-  DropReadAhead();
-  parser_.set_caps(user_ ? kRespCaps : kRespCapsBeforeAuth);
-  if (news_ && !news_->IsPermitted(user_.get())) Close();
-}
-
-// After the users were loaded again, the client keeps its user if that user still exists and
-// accepts the password with which the client has logged in.
-void Session::RefreshUser() {
-  const AccessList& access = worker_.services.access;
-  const std::uint64_t version = access.version();
-  if (version == users_version_) return;
-  users_version_ = version;
-  std::shared_ptr<const User> now = user_ ? access.Find(user_->name()) : access.ForNewConnection();
-  const bool stays = now && now->is_on() && (user_is_given_ || now->AcceptsHash(password_hash_));
-  const bool is_given = user_is_given_;
-  set_user(stays ? std::move(now) : nullptr, password_hash_);
-  user_is_given_ = is_given;
-}
-
-void Session::Reset() {
-  transaction_ = Transaction();
-  record_->set_name("");
-  record_->protocol.store(2, std::memory_order_relaxed);
-  record_->stays.store(false, std::memory_order_relaxed);
-  set_replies(Replies::kOn);
-  news_.reset();
-  set_user(worker_.services.access.ForNewConnection());
-}
-
-News& Session::MakeNews() {
-  Services& services = worker_.services;
-  if (!news_) news_ = std::make_unique<News>(services.outboxes, services.channels, record_);
-  return *news_;
-}
-
-void Session::StartMonitoring() {
-  News& news = MakeNews();
-  if (!news.monitor) news.monitor.emplace(worker_.services.observers.monitors, news.outbox);
-}
-
-void Session::set_replies(Replies replies) noexcept {
-  replies_ = replies;
-  record_->is_silent.store(replies == Replies::kOff, std::memory_order_relaxed);
-}
-
 // An idle client must cost little memory, even after large commands.
 void Session::OnSent() {
-  if (news_) news_->outbox.OnSent();
+  if (client_.news()) client_.news()->outbox.OnSent();
   delayed_.GiveBack();
   parser_.GiveBack();
 }
 
-// Stops listening at once, because the connection may linger.
-void Session::Close() {
-  closing_ = true;
-  news_.reset();
-}
-
 std::size_t Session::held_bytes() const {
-  return transaction_.held_bytes() + (waiter_ ? waiter_->held_bytes() : 0) +
-         (news_ ? news_->subscriber.held_bytes() : 0);
+  return client_.transaction().held_bytes() + (waiter_ ? waiter_->held_bytes() : 0) +
+         (client_.news() ? client_.news()->subscriber.held_bytes() : 0);
 }
 
 void Session::Wait(std::unique_ptr<Waiter> waiter) {
@@ -106,7 +46,7 @@ void Session::Wait(std::unique_ptr<Waiter> waiter) {
   WEIR_CHECK(!waiter_);
   waiter_ = std::move(waiter);
   worker_.services.waiters.fetch_add(1, std::memory_order_relaxed);
-  record_->blocked.store(ClientRecord::Blocked::kYes, std::memory_order_relaxed);
+  client_.record().blocked.store(ClientRecord::Blocked::kYes, std::memory_order_relaxed);
 }
 
 void Session::DropWaiter() {
@@ -118,12 +58,12 @@ void Session::DropWaiter() {
 
 void Session::EndWait(WaitEnd why) {
   if (why == WaitEnd::kClosing) {
-    paused_until_ = HostInstant{};
+    client_.EndPause();
     ending_ = true;
   }
   if (!waiter_ || (why == WaitEnd::kDemoted && !waiter_->is_of_primary())) return;
   DropWaiter();
-  record_->blocked.store(ClientRecord::Blocked::kNo, std::memory_order_relaxed);
+  client_.record().blocked.store(ClientRecord::Blocked::kNo, std::memory_order_relaxed);
   wait_ended_ = why;
 }
 
@@ -131,7 +71,7 @@ void Session::EndWait(WaitEnd why) {
 bool Session::FinishWait(const Clock::Reading& at, RespWriter& reply) {
   using Blocked = ClientRecord::Blocked;
   if (waiter_) {
-    std::atomic<Blocked>& blocked = record_->blocked;
+    std::atomic<Blocked>& blocked = client_.record().blocked;
     const bool is_ready = !waiter_->HasMoreWork(at) && at.host_now >= waiter_->ReadyAt(at);
     if (!is_ready && blocked.load(std::memory_order_relaxed) == Blocked::kYes) return false;
     AnswerWaiter(blocked.exchange(Blocked::kNo, std::memory_order_relaxed), at.now, reply);
@@ -154,34 +94,36 @@ void Session::AnswerWaiter(ClientRecord::Blocked ended, Instant now, RespWriter&
     if (waiter_->has_changed()) delay_.AwaitChange();
     return;
   }
-  worker_.command_counters.Of(*record_->last_command.load()).failed.Add();
+  worker_.command_counters.Of(*client_.record().last_command.load()).failed.Add();
 }
 
 Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   const Clock::Reading at = worker_.services.clock.Read();
   const auto [now, host_now] = at;
-  record_->last_active_ns.store(host_now.time_since_epoch().count(), std::memory_order_relaxed);
+  ClientRecord& record = client_.record();
+  record.last_active_ns.store(host_now.time_since_epoch().count(), std::memory_order_relaxed);
   RespWriter reply(out);
-  reply.set_protocol(record_->protocol.load(std::memory_order_relaxed));
+  reply.set_protocol(record.protocol.load(std::memory_order_relaxed));
   Turn turn;
   delayed_.Clear();
-  if (record_->killed.load(std::memory_order_relaxed)) return {.next = Next::kClose};
+  if (record.killed.load(std::memory_order_relaxed)) return {.next = Next::kClose};
   if (has_news()) {
-    RefreshUser();
+    client_.RefreshUser();
     AppendNews(out);
   }
-  if (closing_) return {.next = Next::kClose};
+  if (client_.is_closing()) return {.next = Next::kClose};
   const std::size_t out_begin = out.size();
-  if (host_now < paused_until_) return {.next = Next::kPause, .wake = paused_until_};
+  const HostInstant paused_until = client_.paused_until();
+  if (host_now < paused_until) return {.next = Next::kPause, .wake = paused_until};
   if (!FinishWait(at, reply)) return {.next = Next::kWait, .wake = waiter_->ReadyAt(at)};
   if (std::exchange(silent_wait_, false)) out.resize(out_begin);
   if (delay_.any()) AddDelayed(out_begin, out.size());
   work_.Begin();
   ReadAhead& ahead = worker_.read_ahead;
   WEIR_DCHECK(ahead.empty());
-  while (!closing_ && !hand_over_) {
+  while (!client_.is_closing() && !hand_over_) {
     const bool pausing = host_now < worker_.services.pause.until();
-    if (pausing) RefreshUser();  // IsHeldBack uses the user's rights
+    if (pausing) client_.RefreshUser();  // IsHeldBack uses the user's rights
     if (work_.units() >= kWorkPerTurn || out.size() - out_begin >= kReplyBytesPerTurn) {
       turn.next = Next::kContinue;
       break;
@@ -209,14 +151,17 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
     EndCommand();
     if (delay_.any()) AddDelayed(begin, out.size());
     if (hand_over_) break;
-    if (!waiter_ && host_now >= paused_until_) continue;
+    if (!waiter_ && host_now >= client_.paused_until()) continue;
     turn.next = waiter_ ? Next::kWait : Next::kPause;
-    turn.wake = waiter_ ? waiter_->ReadyAt(at) : paused_until_;
+    turn.wake = waiter_ ? waiter_->ReadyAt(at) : client_.paused_until();
     break;
   }
-  if (!ahead.empty()) DropReadAhead();
+  if (!ahead.empty()) {
+    ahead.Drop();
+    parser_.Restart();
+  }
   if (hand_over_) turn.next = Next::kHandOver;
-  if (closing_) turn.next = Next::kClose;
+  if (client_.is_closing()) turn.next = Next::kClose;
   turn.completed = turn.consumed > 0;
   turn.had_secret = std::exchange(said_secret_, false);
   if (turn.had_secret) parser_.Wipe();
@@ -229,20 +174,16 @@ void Session::EndStream(ParseResult parsed, std::string_view unread, RespWriter&
   worker_.counters["protocol_errors"].Add();
   if (parsed == ParseResult::kForeignProtocol) {
     LogForeign(unread);
-  } else if (replies_ != Replies::kOff) {
+  } else if (client_.replies() != ClientState::Replies::kOff) {
     worker_.Fail(reply, absl::StrCat("ERR ", AbslView(parser_.error())));
   }
-  Close();
-}
-
-void Session::DropReadAhead() {
-  worker_.read_ahead.Drop();
-  parser_.Restart();
+  client_.Close();
 }
 
 void Session::AppendNews(std::string& out) {
-  if (!news_) return;
-  const std::string bytes = news_->outbox.Take();
+  News* const news = client_.news();
+  if (!news) return;
+  const std::string bytes = news->outbox.Take();
   worker_.counters["total_net_output_bytes"].Add(bytes.size());
   out += bytes;
 }
@@ -253,7 +194,7 @@ Awaited Session::ExecuteAlone(const ReadAhead::Command& command, Instant now, Re
   verdict_reader_ = reader;
   runs_alone_ = true;
   ExecuteCommand(command, now, reply);
-  WEIR_DCHECK(!transaction_.is_open());
+  WEIR_DCHECK(!client_.transaction().is_open());
   runs_alone_ = false;
   verdict_reader_ = nullptr;
   EndCommand();
@@ -272,8 +213,8 @@ void Session::AddDelayed(std::size_t begin, std::size_t end) {
   const Awaited awaited = delay_.Take();
   std::shared_ptr<const LateReply> late_reply = delay_.TakeLateReply();
   if (begin == end) return;
-  delayed_.Add(begin, end, awaited,
-               {record_->last_command.load(std::memory_order_relaxed), std::move(late_reply)});
+  const CommandSpec* const spec = client_.record().last_command.load(std::memory_order_relaxed);
+  delayed_.Add(begin, end, awaited, {spec, std::move(late_reply)});
 }
 
 void Session::FinishDelayed(std::string& replies, const WaitOutcome& outcome) const {
@@ -297,7 +238,7 @@ void Session::LogForeign(std::string_view request) {
   constexpr std::size_t kForeignBytesMax = 64;
   spdlog::warn(
       "closed client {}: it does not speak the Redis protocol: '{}' ({} similar lines suppressed)",
-      record_->address, EscapedForLog(request.substr(0, kForeignBytesMax)), *suppressed);
+      client_.record().address, EscapedForLog(request.substr(0, kForeignBytesMax)), *suppressed);
 }
 
 bool Session::IsHeldBack(const ReadAhead::Command& command) const {
@@ -308,13 +249,14 @@ bool Session::IsHeldBack(const ReadAhead::Command& command) const {
   if (!spec || spec->Is(kNoAuth) || spec->name == "SHUTDOWN" || spec->name.starts_with("CLIENT|")) {
     return false;
   }
+  const User* const user = client_.user().get();
   const bool is_refused =
-      !user_ || !spec->arity.Allows(words.size()) || FindDenial(*user_, *spec, words);
+      !user || !spec->arity.Allows(words.size()) || FindDenial(*user, *spec, words);
   if (is_refused) return false;
   if (worker_.services.pause.what() == Pause::What::kEverything) return true;
   const auto changes = [](const CommandSpec* queued) { return queued->Is(kWrite); };
   return spec->Is(kWrite) ||
-         (spec->name == "EXEC" && std::ranges::any_of(transaction_.queued(), changes));
+         (spec->name == "EXEC" && std::ranges::any_of(client_.transaction().queued(), changes));
 }
 
 // A reply that CLIENT REPLY suppresses is written and then removed, but for the confirmation of a
@@ -322,15 +264,17 @@ bool Session::IsHeldBack(const ReadAhead::Command& command) const {
 // HELLO.
 void Session::ExecuteUnlessSilent(const ReadAhead::Command& command, Instant now, std::string& out,
                                   RespWriter& reply) {
+  using Replies = ClientState::Replies;
   const bool is_pubsub = command.spec && command.spec->group == "pubsub";
   if (has_news() && (is_pubsub || (command.spec && command.spec->Is(kGreets)))) AppendNews(out);
   const std::size_t begin = out.size();
   ExecuteCommand(command, now, reply);
-  const int in_queue = transaction_.is_open() ? static_cast<int>(transaction_.queued().size()) : -1;
-  record_->queued.store(in_queue, std::memory_order_relaxed);
-  if (replies_ != Replies::kOn) {
-    if (replies_ == Replies::kSkipThis) replies_ = Replies::kOn;
-    if (replies_ == Replies::kSkipThisAndNext) replies_ = Replies::kSkipThis;
+  const Transaction& transaction = client_.transaction();
+  const int in_queue = transaction.is_open() ? static_cast<int>(transaction.queued().size()) : -1;
+  client_.record().queued.store(in_queue, std::memory_order_relaxed);
+  if (const Replies replies = client_.replies(); replies != Replies::kOn) {
+    if (replies == Replies::kSkipThis) client_.set_replies(Replies::kOn);
+    if (replies == Replies::kSkipThisAndNext) client_.set_replies(Replies::kSkipThis);
     silent_wait_ = waiter_ != nullptr;
     const bool confirms =
         is_pubsub && command.spec->Is(kWhileSubscribed) && out.size() > begin && out[begin] != '-';
@@ -342,26 +286,28 @@ void Session::ExecuteUnlessSilent(const ReadAhead::Command& command, Instant now
 void Session::Refuse(const CommandSpec* spec, std::string_view error, RespWriter& reply) {
   if (spec) worker_.command_counters.Of(*spec).rejected.Add();
   if (spec && spec->name == "EXEC") {
-    transaction_ = Transaction();
+    client_.transaction() = Transaction();
     const absl::string_view why = absl::StripPrefix(AbslView(error), "ERR ");
     worker_.Fail(reply, absl::StrCat("EXECABORT Transaction discarded because of: ", why));
   } else {
-    transaction_.Abort();
+    client_.transaction().Abort();
     worker_.Fail(reply, error);
   }
   work_.RestartStopwatch();
 }
 
 bool Session::IsSurelyPermitted(const CommandSpec& spec) const noexcept {
-  return spec.Is(kNoAuth) || (user_ && user_->MayDoAll());
+  const User* const user = client_.user().get();
+  return spec.Is(kNoAuth) || (user && user->MayDoAll());
 }
 
 absl::Status Session::PermissionError(const CommandSpec& spec,
                                       std::span<const std::string_view> words,
                                       bool in_transaction) {
   if (IsSurelyPermitted(spec)) return absl::OkStatus();
-  if (!user_) return absl::UnauthenticatedError("NOAUTH Authentication required.");
-  const std::optional<Denial> denial = FindDenial(*user_, spec, words);
+  const User* const user = client_.user().get();
+  if (!user) return absl::UnauthenticatedError("NOAUTH Authentication required.");
+  const std::optional<Denial> denial = FindDenial(*user, spec, words);
   if (!denial) return absl::OkStatus();
   const bool of_command = denial->of == Denial::Of::kCommand;
   const std::string name = LowerName(spec);
@@ -369,8 +315,8 @@ absl::Status Session::PermissionError(const CommandSpec& spec,
   worker_.services.access_log.Add({.reason = denial->of,
                                    .in_transaction = in_transaction,
                                    .object = of_command ? name : std::string(denial->name),
-                                   .user = user_->name(),
-                                   .client = record_->Line(now),
+                                   .user = user->name(),
+                                   .client = client_.record().Line(now),
                                    .last = now});
   constexpr absl::string_view kNot = "NOPERM this user has no permissions to ";
   if (of_command) {
@@ -384,25 +330,25 @@ absl::Status Session::PermissionError(const CommandSpec& spec,
 void Session::ExecuteCommand(const ReadAhead::Command& command, Instant now, RespWriter& reply) {
   worker_.counters["total_commands_processed"].Add();
   work_.Charge(1);
-  RefreshUser();
+  client_.RefreshUser();
   const auto& [words, spec, bytes, keys] = command;
   // Refused commands may contain a password, too, as does a misspelled AUTH.
   said_secret_ = said_secret_ || !spec || spec->Is(kSecret);
   if (!spec) return Refuse(nullptr, UnknownCommand(words), reply);
   if (!spec->arity.Allows(words.size())) return Refuse(spec, WrongArity(*spec), reply);
-  record_->last_command.store(spec, std::memory_order_relaxed);
+  client_.record().last_command.store(spec, std::memory_order_relaxed);
   if (!IsSurelyPermitted(*spec)) {
-    const absl::Status why = PermissionError(*spec, words, transaction_.is_open());
+    const absl::Status why = PermissionError(*spec, words, client_.transaction().is_open());
     if (!why.ok()) return Refuse(spec, StdView(why.message()), reply);
   }
-  if (hears_only() && !spec->Is(kWhileSubscribed)) {
+  if (client_.is_subscribed_in_resp2() && !spec->Is(kWhileSubscribed)) {
     return Refuse(spec,
                   absl::StrCat("ERR Can't execute '", LowerName(*spec),
                                "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET "
                                "are allowed in this context"),
                   reply);
   }
-  if (transaction_.is_open()) return ExecuteInTransaction(command, now, reply);
+  if (client_.transaction().is_open()) return ExecuteInTransaction(command, now, reply);
   Call call{*spec, words, now, *this, reply, keys};
   Run(call);
 }
@@ -421,14 +367,14 @@ void Session::ExecuteInTransaction(const ReadAhead::Command& command, Instant no
   }
   const absl::Status why = worker_.services.admission().StateError(spec->flags);
   if (!why.ok()) return Refuse(spec, StdView(why.message()), reply);
-  const absl::Status queued = transaction_.Queue(*spec, words);
+  const absl::Status queued = client_.transaction().Queue(*spec, words);
   if (!queued.ok()) return Refuse(spec, absl::StrCat("ERR ", queued.message()), reply);
   reply.SimpleString("QUEUED");
   work_.RestartStopwatch();
 }
 
 absl::Status Session::QueueError() const {
-  for (const CommandSpec* queued : transaction_.queued()) {
+  for (const CommandSpec* queued : client_.transaction().queued()) {
     WEIR_RETURN_IF_ERROR(worker_.services.admission().StateError(queued->flags));
   }
   return absl::OkStatus();

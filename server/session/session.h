@@ -1,5 +1,6 @@
-// One client's conversation in the Redis protocol: its user, its transaction, its waits, and the
-// commands that it sends.
+// One client's conversation in the Redis protocol: the commands that it sends, their replies, and
+// its waits. ClientState has what commands know of the client, TurnWork the work of a turn,
+// ReplyDelay and DelayedReplies the replies that wait.
 #pragma once
 
 #include <cstddef>
@@ -18,12 +19,10 @@
 #include "core/base/instant.h"
 #include "protocol/resp_parser.h"
 #include "protocol/resp_writer.h"
-#include "server/access/access_list.h"
 #include "server/observe/client_registry.h"
-#include "server/observe/news.h"
 #include "server/session/client_session.h"
+#include "server/session/client_state.h"
 #include "server/session/delayed_replies.h"
-#include "server/session/transaction.h"
 #include "server/session/turn_work.h"
 #include "server/session/worker.h"
 
@@ -45,15 +44,15 @@ class Session final : public ClientSession {
   void FinishDelayed(std::string& replies, const WaitOutcome& outcome) const override;
   void EndWait(WaitEnd why) override;
   [[nodiscard]] bool has_news() const noexcept override {
-    return news_ && news_->outbox.has_bytes();
+    return client_.news() && client_.news()->outbox.has_bytes();
   }
-  [[nodiscard]] bool is_logged_in() const noexcept override { return user_ != nullptr; }
+  [[nodiscard]] bool is_logged_in() const noexcept override { return client_.user() != nullptr; }
   [[nodiscard]] std::optional<SyncHandOver> TakeHandOver() override {
     return std::exchange(hand_over_, std::nullopt);
   }
   // Those of a transaction, and of a request that waits.
   [[nodiscard]] std::size_t held_bytes() const override;
-  void DropUnfinished() override { transaction_ = Transaction(); }
+  void DropUnfinished() override { client_.transaction() = Transaction(); }
   void OnSent() override;
 
   // --- For a session of another protocol, which runs commands through this one ---
@@ -67,12 +66,6 @@ class Session final : public ClientSession {
   [[nodiscard]] absl::Status PermissionError(const CommandSpec& spec,
                                              std::span<const std::string_view> words,
                                              bool in_transaction = false);
-  // Makes the client a user that the configuration names, without a password.
-  void ActAs(std::shared_ptr<const User> user) {
-    set_user(std::move(user));
-    user_is_given_ = true;
-    users_version_ = worker_.services.access.version();
-  }
   // Ends a turn, of this session or of one that runs its commands through it: says what its output
   // waits for, counts it, and has its changes sent to the replicas.
   template <typename Origin>
@@ -87,60 +80,30 @@ class Session final : public ClientSession {
   // roles. A command that its user may not run need not wait. Cost: a load if nothing was ever
   // paused.
   [[nodiscard]] bool IsHeldBack(const ReadAhead::Command& command) const;
-  [[nodiscard]] HostInstant paused_until() const noexcept { return paused_until_; }
 
   // --- For the commands ---
 
-  // Takes the verdict of the present command in place of a reply; may be null.
-  [[nodiscard]] VerdictReader* verdict_reader() const noexcept { return verdict_reader_; }
-
   [[nodiscard]] Worker& worker() noexcept { return worker_; }
+  [[nodiscard]] ClientState& client() noexcept { return client_; }
   // Of the present turn.
   [[nodiscard]] TurnWork& work() noexcept { return work_; }
-  [[nodiscard]] Transaction& transaction() noexcept { return transaction_; }
-  // Runs one command of a transaction. Requires: ExecuteCommand has queued it.
-  void RunQueued(const CommandSpec& spec, std::span<const std::string_view> words, Instant now,
-                 RespWriter& reply);
-  // The client's user; null before it has logged in.
-  [[nodiscard]] const std::shared_ptr<const User>& user() const noexcept { return user_; }
-  // The user as an introducer of limits.
-  [[nodiscard]] Introducer introducer() const noexcept { return introducer_; }
-  // `password_hash`: User::HashOf of the password that the client gave; empty if it gave none.
-  void set_user(std::shared_ptr<const User> user, const std::string& password_hash = {});
-  // Executes no further commands of the client until then.
-  void PauseUntil(HostInstant until) noexcept { paused_until_ = until; }
-  // CLIENT REPLY: which replies are sent, including the one to the present command.
-  enum class Replies : std::uint8_t { kOn, kOff, kSkipThis, kSkipThisAndNext };
-  void set_replies(Replies replies) noexcept;
-  [[nodiscard]] Replies replies() const noexcept { return replies_; }
-  // MONITOR: shows the client all commands until RESET.
-  void StartMonitoring();
-  // The client hears from now on what it subscribes to.
-  [[nodiscard]] News& MakeNews();
-  // True while the client is subscribed in RESP2, in which a reply could be taken for a message: it
-  // may only change its subscriptions, and end them.
-  [[nodiscard]] bool hears_only() const noexcept {
-    return news_ && news_->subscriber.size() > 0 &&
-           record_->protocol.load(std::memory_order_relaxed) == 2;
-  }
-  // RESET: returns to the state of a new connection, except for its number.
-  void Reset();
-  [[nodiscard]] ClientRecord& record() noexcept { return *record_; }
-  // The same for a thread that may outlive the session.
-  [[nodiscard]] std::shared_ptr<ClientRecord> shared_record() const { return record_; }
-  // Ends the conversation after the present command's reply.
-  void Close();
-  // Ends it, too, and gives the connection to replication: the client is a replica.
-  void HandOver(SyncHandOver to) {
-    WEIR_CHECK(to.answer.error.empty());
-    hand_over_ = std::move(to);
-  }
   // Of the reply to the present command.
   [[nodiscard]] ReplyDelay& delay() noexcept { return delay_; }
+  // Takes the verdict of the present command in place of a reply; may be null.
+  [[nodiscard]] VerdictReader* verdict_reader() const noexcept { return verdict_reader_; }
   // True unless the present command was given to ExecuteAlone.
   [[nodiscard]] bool may_wait() const noexcept { return !runs_alone_; }
   // Answers the present command when the waiter is ready; later commands wait, too.
   void Wait(std::unique_ptr<Waiter> waiter);
+  // Runs one command of a transaction. Requires: ExecuteCommand has queued it.
+  void RunQueued(const CommandSpec& spec, std::span<const std::string_view> words, Instant now,
+                 RespWriter& reply);
+  // Ends the conversation after the present command's reply, and gives the connection to
+  // replication: the client is a replica.
+  void HandOver(SyncHandOver to) {
+    WEIR_CHECK(to.answer.error.empty());
+    hand_over_ = std::move(to);
+  }
 
  private:
   // The origin of a reply that waits.
@@ -163,10 +126,7 @@ class Session final : public ClientSession {
   // The error of the first queued command that may not run now, because the server's state has
   // changed since it was queued.
   [[nodiscard]] absl::Status QueueError() const;
-  // Drops the commands that were read ahead; they will be parsed again.
-  void DropReadAhead();
   void Run(Call& call);
-  void RefreshUser();
   // True if no rule of the user needs a look: the command is for everybody, or the user may run
   // all. If false, PermissionError decides.
   [[nodiscard]] bool IsSurelyPermitted(const CommandSpec& spec) const noexcept;
@@ -181,27 +141,17 @@ class Session final : public ClientSession {
   void LogForeign(std::string_view request);
 
   Worker& worker_;
-  std::shared_ptr<ClientRecord> record_;
   RespParser parser_;
-  Transaction transaction_;
-  std::shared_ptr<const User> user_;
-  Introducer introducer_ = kSoleIntroducer;
-  std::string password_hash_;
-  bool user_is_given_ = false;   // ActAs() has set the user
-  std::uint64_t users_version_;  // of the access list when user_ was looked up
-  HostInstant paused_until_{};
-  Replies replies_ = Replies::kOn;
+  ClientState client_;
   VerdictReader* verdict_reader_ = nullptr;
-  std::unique_ptr<News> news_;
   std::unique_ptr<Waiter> waiter_;  // counts in Services::waiters
   std::optional<SyncHandOver> hand_over_;
   std::optional<WaitEnd> wait_ended_;  // EndWait has ended a wait that is not answered yet
   bool runs_alone_ = false;            // the present command may not wait
   bool silent_wait_ = false;           // the reply after the wait is not sent (CLIENT REPLY)
   bool said_secret_ = false;           // a command of the present turn may contain a password
-  bool closing_ = false;
-  bool ending_ = false;  // WaitEnd::kClosing: no pause delays the client any more
-  ReplyDelay delay_;     // of the present command
+  bool ending_ = false;                // WaitEnd::kClosing: no pause delays the client any more
+  ReplyDelay delay_;                   // of the present command
   TurnWork work_;
   DelayedReplies<Delayed> delayed_;  // of the last turn
 };

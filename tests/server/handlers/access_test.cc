@@ -11,7 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "server/session/login.h"
+#include "server/session/client_state.h"
 #include "tests/server/exchanges.h"
 #include "tests/support/conversation.h"
 #include "tests/support/temporary_directory.h"

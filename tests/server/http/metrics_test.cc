@@ -26,7 +26,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/status.h"
-#include "server/session/login.h"
+#include "server/session/client_state.h"
 #include "tests/support/http_conversation.h"
 #include "tests/support/metrics_page.h"
 #include "tests/support/temporary_directory.h"

@@ -47,7 +47,7 @@ TEST(RememberedLoginOfASessionTest, CoversItsFieldAndNoOther) {
   login.Remember("Bearer a", client.session(), server.services.access.version());
   EXPECT_TRUE(login.Covers("Bearer a", client.session()));
   EXPECT_FALSE(login.Covers("Bearer b", client.session()));
-  client.session().ActAs(nullptr);
+  client.session().client().ActAs(nullptr);
   EXPECT_FALSE(login.Covers("Bearer a", client.session()));
 }
 

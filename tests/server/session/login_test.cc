@@ -1,7 +1,5 @@
 // Goal: a login compares a password with a user's, and not with what was one. Method: the users are
 // loaded again and again while clients try names that do not exist. For the sanitizers.
-#include "server/session/login.h"
-
 #include <atomic>
 #include <cstdint>
 #include <fstream>
@@ -32,7 +30,7 @@ TEST(LoginTest, UsersMayBeLoadedMeanwhile) {
   });
   Conversation client(server);
   for (std::int64_t i = 0; i < Scaled(50'000); ++i) {
-    EXPECT_FALSE(LogIn(client.session(), "auth", "unknown", "password"));
+    EXPECT_FALSE(client.session().client().LogIn("auth", "unknown", "password"));
   }
   done = true;
   loader.join();
