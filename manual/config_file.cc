@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 
+#include "core/base/filled_text.h"
 #include "core/base/status.h"
 #include "manual/documents.h"
 #include "server/config/options.h"
@@ -39,17 +39,8 @@ constexpr std::array<PackageValue, 6> kPackageValues = {{
     {.name = "users-file", .value = "/etc/weir/users"},
 }};
 
-// Appends the text as comments of at most kColumnsMax columns.
 void AppendComment(std::string_view text, std::string& file) {
-  std::string line = "#";
-  for (const absl::string_view word : absl::StrSplit(AbslView(text), ' ')) {
-    if (line.size() + 1 + word.size() > kColumnsMax) {
-      absl::StrAppend(&file, line, "\n");
-      line.resize(1);
-    }
-    absl::StrAppend(&line, " ", word);
-  }
-  absl::StrAppend(&file, line, "\n");
+  AppendFilled(text, kColumnsMax, "# ", "# ", file);
 }
 
 bool IsQuoted(const OptionSpec& spec) {

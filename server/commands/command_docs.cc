@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 
+#include "core/base/filled_text.h"
 #include "core/base/status.h"
 #include "core/commands/command_syntax.h"
 #include "server/commands/command_table.h"
@@ -14,6 +15,8 @@
 
 namespace weir {
 namespace {
+
+constexpr std::size_t kPageColumnsMax = 100;
 
 struct Group {
   std::string_view name;
@@ -293,12 +296,15 @@ void AppendExamples(std::string& page, const CommandSpec& spec) {
 
 // A section for a command of weir's own.
 void AppendCommand(std::string& page, const CommandSpec& spec) {
-  const std::string flags = FlagList(spec);
   absl::StrAppend(&page, "\n### ", absl::StrReplaceAll(AbslView(spec.name), {{"|", " "}}),
-                  "\n\n```\n", CommandSyntax(spec), "\n```\n\n", AbslView(spec.summary), "\n\n");
-  absl::StrAppend(&page, "Since ", AbslView(spec.since),
-                  ". Complexity: ", AbslView(spec.complexity), ".",
-                  flags.empty() ? "" : " Flags:", flags, flags.empty() ? "\n" : ".\n");
+                  "\n\n```\n", CommandSyntax(spec), "\n```\n\n");
+  AppendFilled(spec.summary, kPageColumnsMax, "", "", page);
+  const std::string flags = FlagList(spec);
+  const std::string facts =
+      absl::StrCat("Since ", AbslView(spec.since), ". Complexity: ", AbslView(spec.complexity), ".",
+                   flags.empty() ? "" : absl::StrCat(" Flags:", flags, "."));
+  page.push_back('\n');
+  AppendFilled(facts, kPageColumnsMax, "", "", page);
   AppendExamples(page, spec);
 }
 
@@ -324,7 +330,8 @@ bool IsOnPage(const CommandSpec& spec, std::string_view group) {
 }
 
 void AppendGroup(std::string& page, const Group& group) {
-  absl::StrAppend(&page, "\n## ", AbslView(group.title), "\n\n", AbslView(group.text), "\n");
+  absl::StrAppend(&page, "\n## ", AbslView(group.title), "\n\n");
+  AppendFilled(group.text, kPageColumnsMax, "", "", page);
   const bool is_table = group.name != "limit";
   if (is_table) absl::StrAppend(&page, AbslView(kTableHead));
   for (const CommandSpec& spec : CommandTable()) {
@@ -348,9 +355,9 @@ name for `log-level`, with Redis's words.
 )";
 
 void AppendOption(std::string& page, const OptionSpec& spec) {
-  absl::StrAppend(&page, "- `", AbslView(spec.name), "`");
-  if (!spec.fallback.empty()) absl::StrAppend(&page, " = `", AbslView(spec.fallback), "`");
-  absl::StrAppend(&page, ": ", OptionHelp(spec), "\n");
+  std::string head = absl::StrCat("- `", AbslView(spec.name), "`");
+  if (!spec.fallback.empty()) absl::StrAppend(&head, " = `", AbslView(spec.fallback), "`");
+  AppendFilled(OptionHelp(spec), kPageColumnsMax, absl::StrCat(head, ": "), "  ", page);
 }
 
 }  // namespace

@@ -12,8 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 
+#include "core/base/filled_text.h"
 #include "core/base/nearest.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
@@ -62,18 +62,10 @@ std::string TypedText(const OptionSpec& spec) {
 
 // Appends a row: the text begins in its column, or below a longer name.
 void AppendRow(std::string_view name, std::string_view text, std::string& help) {
-  std::string line = absl::StrCat("  ", AbslView(name));
-  const auto end_line = [&] { absl::StrAppend(&help, std::exchange(line, {}), "\n"); };
-  if (line.size() + 2 > kTextColumn) end_line();
-  line.resize(kTextColumn, ' ');
-  for (const absl::string_view word : absl::StrSplit(AbslView(text), ' ')) {
-    if (line.size() + 1 + word.size() > kColumnsMax) {
-      end_line();
-      line.resize(kTextColumn, ' ');
-    }
-    absl::StrAppend(&line, line.size() == kTextColumn ? "" : " ", word);
-  }
-  end_line();
+  std::string head = absl::StrCat("  ", AbslView(name));
+  if (head.size() + 2 > kTextColumn) absl::StrAppend(&help, std::exchange(head, {}), "\n");
+  head.resize(kTextColumn, ' ');
+  AppendFilled(text, kColumnsMax, head, std::string(kTextColumn, ' '), help);
 }
 
 void AppendGroup(const OptionGroupTitle& group, std::string& help) {

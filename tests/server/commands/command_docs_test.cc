@@ -13,6 +13,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/base/filled_text.h"
 #include "core/base/status.h"
 #include "core/commands/command_syntax.h"
 #include "server/commands/command_table.h"
@@ -71,12 +72,15 @@ TEST(CommandDocsTest, FlagsAreNamedAsRedisNamesThem) {
 // What the page says of a command: a section of weir's own, a row of a table of Redis's.
 std::string Entry(const CommandSpec& spec) {
   const std::string syntax = CommandSyntax(spec);
-  const std::string summary(spec.summary);
-  if (spec.group == "limit") return "\n```\n" + syntax + "\n```\n\n" + summary + "\n";
+  if (spec.group == "limit") {
+    std::string section = "\n```\n" + syntax + "\n```\n\n";
+    AppendFilled(spec.summary, 100, "", "", section);
+    return section;
+  }
   const auto cell = [](std::string_view text) {
     return absl::StrReplaceAll(AbslView(text), {{"|", "\\|"}});
   };
-  return "\n| `" + cell(syntax) + "` | " + cell(summary) + " | ";
+  return "\n| `" + cell(syntax) + "` | " + cell(spec.summary) + " | ";
 }
 
 TEST(CommandDocsTest, ThePageShowsEveryCommandOnce) {
