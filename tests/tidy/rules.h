@@ -50,7 +50,8 @@ inline constexpr std::size_t kAssertionsMin = 8;  // in 1,000 lines of a room
 // Behind its opening comment a header says `#pragma once`.
 [[nodiscard]] Findings PragmaOnce(const SourceFile& file);
 
-// Columns, tabs, blanks at the end of a line, lines of a file. Markdown may have long lines.
+// Columns, tabs, blanks at the end of a line, lines of a file. In Markdown only prose is bounded:
+// tables, code, titles, and links longer than a line stay as they are.
 [[nodiscard]] Findings Layout(const SourceFile& file);
 
 // Functions that do not fit on a screen. A function is an outermost block whose head has a

@@ -220,7 +220,19 @@ TEST(TidyRulesTest, LinesHaveAtMostAHundredColumns) {
   EXPECT_THAT(Lines(Layout, "core/x.h", full + "\n"), IsEmpty());
   EXPECT_THAT(Lines(Layout, "core/x.h", full + "x\n"), ElementsAre(1));
   EXPECT_THAT(Lines(Layout, "core/x.h", full.substr(1) + "\u2264\n"), IsEmpty());
-  EXPECT_THAT(Lines(Layout, "README.md", full + "x\n"), IsEmpty());
+}
+
+TEST(TidyRulesTest, ProseOfMarkdownHasAtMostAHundredColumns) {
+  const std::string words = std::string(kColumnsMax - 2, 'x') + " xx";
+  for (const char* mark : {"", "  ", "- ", "  1. ", "[link](x) "}) {
+    EXPECT_THAT(Lines(Layout, "README.md", mark + words + "\n"), ElementsAre(1)) << mark;
+  }
+  for (const char* mark : {"| ", "## ", "<!-- ", "[link]: ", "```\n", "  ```console\n"}) {
+    EXPECT_THAT(Lines(Layout, "README.md", mark + words + "\n"), IsEmpty()) << mark;
+  }
+  EXPECT_THAT(Lines(Layout, "README.md", "```\n" + words + "\n```\n" + words), ElementsAre(4));
+  const std::string link(kColumnsMax + 1, 'x');
+  EXPECT_THAT(Lines(Layout, "README.md", link + "\n- " + link + "\n"), IsEmpty());
 }
 
 TEST(TidyRulesTest, BlanksAreBlanksAndNotAtTheEnd) {

@@ -15,6 +15,15 @@ std::size_t Columns(std::string_view line) {
       line, [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U; }));
 }
 
+// Whether a line of Markdown outside of code is prose that can be broken: no table, title, HTML or
+// definition of a link, and more than one word behind a list's mark.
+bool IsProse(std::string_view line) {
+  line.remove_prefix(std::min(line.find_first_not_of(" -*+0123456789.)"), line.size()));
+  if (line.starts_with('|') || line.starts_with('#') || line.starts_with('<')) return false;
+  const bool defines_link = line.starts_with('[') && line.find("]: ") != std::string_view::npos;
+  return !defines_link && line.find(' ') != std::string_view::npos;
+}
+
 // `head` without a leading "template <...>".
 std::string_view WithoutTemplate(std::string_view head) {
   if (!head.starts_with("template <")) return head;
@@ -100,9 +109,11 @@ class FunctionFinder {
 Findings Layout(const SourceFile& file) {
   Findings findings;
   const bool markdown = file.path.ends_with(".md");
+  bool fenced = false;
   for (std::size_t i = 0; i < file.lines.size(); ++i) {
     const std::string& line = file.lines[i];
-    if (!markdown && Columns(line) > kColumnsMax) {
+    fenced ^= markdown && line.find("```") < line.find_first_not_of(" `");
+    if (Columns(line) > kColumnsMax && (!markdown || (!fenced && IsProse(line)))) {
       findings.push_back({file.path, i + 1, "longer than 100 columns"});
     }
     if (line.find('\t') != std::string::npos) {
