@@ -11,9 +11,9 @@
 //
 // Numbers are big-endian; varint.h has the others. A body begins with the limits that it names, and
 // its records, also the parts of holds, name a limit by its place there. So it can be read without
-// any other, and the primary may give an id to another limit at any time. Of an erased bucket or
-// sums there is no value; of a hold that is gone the value has 0 bytes. The tag of sums has no
-// other bit than "erased".
+// any other, and the primary may give an id to another limit at any time. An erased bucket or sum
+// has no value; a hold that is gone has one of 0 bytes. The tag of sums has no other bit than
+// "erased".
 //
 // A PARTITION is about one partition, in one section of each of its parts.
 #pragma once

@@ -1,4 +1,5 @@
-// The last frames of a primary's history, by offset; and of all partitions where they last changed.
+// The latest frames of a primary's history, by offset, and for each partition the offset of its
+// last change.
 //
 // The frames lie in one buffer of `capacity` bytes, a frame that is larger alone in one of its own
 // size. The buffer's pages are the system's until the frames reach them. The oldest frames go to

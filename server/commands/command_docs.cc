@@ -112,7 +112,7 @@ RL.PEEK, and an RL.WAIT that finds its tokens within its TIMEOUT begin no ban; R
 it grants nothing. A shadow limit shuts its own bucket only, so a ban can be tried. RL.RESET lifts a
 ban. RL.REFUND shortens that of a bucket, and RL.CHARGE may lengthen it; after either, the next
 denial begins another. Both leave the ban of a window as it is. If a policy changes or drops its
-`ban=`, or a key gets an override, a running ban goes on.
+`ban=`, or a key gets an override, a running ban continues.
 
 A bucket belongs to its key and to the limit's algorithm, count, period, burst, alignment, ban and
 calendar; a shadow limit has a bucket of its own. So a changed limit starts with a new, full bucket,
@@ -226,8 +226,8 @@ A request with `keep=n` passes a limit only if n tokens are left after it; only 
 That is how requests of different importance share one bucket: with `1000/s` for critical requests,
 `1000/s,keep=100` for normal ones and `1000/s,keep=500` for a batch, the batch stops first and the
 critical requests last. A cost of 0 always passes unless it has to keep something: `cost=0,keep=1`
-asks whether anything is left, takes nothing and can be denied. The `keep=` of a word is for all
-limits of a policy, in place of theirs.
+asks whether anything is left, takes nothing and can be denied. The `keep=` of a word replaces
+those of the policy's limits.
 
 The reply is `[allowed, remaining, retry_after_ms, reset_after_ms, limit_index]`:
 

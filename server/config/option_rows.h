@@ -221,25 +221,25 @@ inline constexpr auto kServerOptionRows = std::to_array<OptionSpec>({
      .min = 0,
      .max = std::chrono::duration_cast<std::chrono::milliseconds>(kMaxWaitMax).count(),
      .summary =
-         "The longest TIMEOUT of RL.WAIT. A stored time is taken for an error and cut if it lies "
-         "past that of an empty bucket by more than the longest of this, its capacity and its "
-         "ban."},
+         "The longest TIMEOUT of RL.WAIT. Stored times more than max(max-wait, capacity, ban) "
+         "beyond an empty bucket's are treated as corrupt and cut."},
     {.name = "metrics-max-limits",
      .group = OptionGroup::kHttp,
      .field = &Options::metrics_max_limits,
      .fallback = "500",
      .min = 0,
      .max = static_cast<std::int64_t>(kCountedLimitsMax),
-     .summary = "The number of limits that /metrics counts one by one, at most 4,096: policies and "
-                "labelled limits first, then those that are asked first. All others are counted "
-                "together until the server stops."},
+     .summary = "The number of limits that get series of their own in /metrics, at most 4,096: "
+                "policies and labelled limits first, then others in order of first use. Later "
+                "limits are summed as `(others)` until a restart."},
     {.name = "notify-at",
      .group = OptionGroup::kLimits,
      .field = &Options::notify_at,
      .fallback = "80,95,100",
      .live = true,
-     .summary = "The percentages of a window, or of a held limit, at which an admission is told on "
-                "the channel weir:used; see docs/observing.md."},
+     .summary =
+         "The percentages of a window, or of a held limit, at which an admission is an event "
+         "on the channel weir:used; see docs/observing.md."},
     {.name = "notify-interval",
      .group = OptionGroup::kLimits,
      .field = &Options::notify_interval,

@@ -106,7 +106,8 @@ inline constexpr auto kReplicaOptionRows = std::to_array<OptionSpec>({
      .min = 0,
      .max = 65'535,
      .live = true,
-     .summary = "The port likewise; 0 is `port`, or `tls-port` with replication-tls."},
+     .summary = "The port under which a replica is listed; 0: `port`, or `tls-port` with "
+                "replication-tls."},
     {.name = "replica-announced",
      .group = OptionGroup::kReplicas,
      .field = &Options::replica_announced,
@@ -152,7 +153,7 @@ inline constexpr auto kReplicaOptionRows = std::to_array<OptionSpec>({
      .field = &Options::sentinel,
      .fallback = "",
      .summary = "The name by which Redis Sentinel monitors this group of servers. The server then "
-                "heeds Sentinel's messages: an old primary follows the new one, and a primary that "
+                "obeys Sentinel's messages: an old primary follows the new one, and a primary that "
                 "starts waits until Sentinel has confirmed it."},
     {.name = "sentinel-wait",
      .group = OptionGroup::kReplicas,

@@ -7,7 +7,7 @@
 // is kept here because the next attempt to connect needs it. Each copy of it is wiped when it is
 // destroyed (Secret).
 //
-// A part that keeps a copy of an option is told of changes by OnChange.
+// A part that keeps a copy of an option hears of changes by OnChange.
 //
 // Thread-safe. Get is one relaxed load; All and Change take a lock and copy all options.
 #pragma once

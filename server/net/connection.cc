@@ -63,7 +63,7 @@ void Connection::Drain() {
     session_->EndWait(ClientSession::WaitEnd::kClosing);
     return ExecutePending();
   }
-  if (state_ != State::kReading) return;  // Proceed() goes on from here.
+  if (state_ != State::kReading) return;  // Proceed() continues from here.
   // An idle client has all its replies, so closing at once loses nothing.
   if (drain_bytes_left_ == 0 || transport_.is_handshaking()) return Close();
   Receive();
@@ -369,7 +369,7 @@ void Connection::Finish() {
   CloseLingering(transport_.ReleaseSocket(), thread_.input(), shared_from_this());
 }
 
-// The client has become a replica, which is none of this thread's connections.
+// The client is now a replica; this thread gives its connection away.
 void Connection::HandOver() {
   state_ = State::kClosed;
   std::optional<SyncHandOver> sync = session_->TakeHandOver();

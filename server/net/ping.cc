@@ -117,7 +117,7 @@ TlsSession TlsSessionOf(int descriptor) {
   return session;
 }
 
-// A connection on which one thing happens after the other, until the time is up.
+// A connection on which one thing happens after the other, until a deadline.
 class Conversation {
  public:
   explicit Conversation(std::chrono::milliseconds time) : deadline_(context_, time) {
@@ -169,7 +169,7 @@ class Conversation {
 
   // The reason of an error in words.
   [[nodiscard]] std::string ReasonOf(const std::error_code& error) const {
-    if (error == asio::error::timed_out) return "the time is up";
+    if (error == asio::error::timed_out) return "timed out";
     if (error == asio::error::eof) return "it has closed the connection";
     const std::string& tls = transport_ ? transport_->tls_failure() : std::string();
     return tls.empty() ? error.message() : tls;

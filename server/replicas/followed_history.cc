@@ -43,8 +43,7 @@ void FollowedHistory::ReportDropped() {
   if (dropped < 2 * reported_dropped_ || dropped == reported_dropped_) return;
   reported_dropped_ = dropped;
   spdlog::error(
-      "{} records of the primary found no room on this replica: its max-holds or max-memory is "
-      "smaller than the primary's",
+      "dropped {} records from the primary: this replica's max-holds or max-memory is smaller",
       dropped);
 }
 

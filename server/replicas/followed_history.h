@@ -72,7 +72,7 @@ class FollowedHistory {
   // The server whose time the clock has; none: of no primary yet.
   HostAndPort time_of{};
 
-  // Logs the number of records that found no room, whenever it has doubled, and once that buckets
+  // Logs the number of records that were dropped, whenever it has doubled, and once that buckets
   // are evicted.
   void ReportDropped();
   // Logs why there is no link: each reason once, until the link was in sync.

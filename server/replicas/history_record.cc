@@ -31,8 +31,8 @@ void ReplicationControl::BeginSave() {
   if (link_) link_->NoteSaveBegun();
 }
 
-// While a save may contain changes of another history than the record on disk names, that must name
-// none: after a crash in between, the server would go on in the wrong one.
+// The record on disk must name no history while a save may contain changes of another one: after a
+// crash in between, the server would continue in the wrong one.
 std::string ReplicationControl::Record(bool is_last) {
   const MutexLock lock(mutex_);
   const Lineage present = Present();

@@ -18,7 +18,7 @@ enum class LinkErrorKind : std::uint8_t {
   kRefused,        // the peer answers any other error
 };
 
-// `text`: a whole sentence of the log but for its beginning, as in "the time is up".
+// `text`: a whole sentence of the log but for its beginning, as in "timed out".
 [[nodiscard]] absl::Status LinkError(LinkErrorKind kind, std::string_view text);
 // The error that a peer answers, without its "-". Its first word gives the kind.
 [[nodiscard]] absl::Status RefusedByPeer(std::string_view error);

@@ -20,7 +20,7 @@ constexpr std::size_t kElementsMax = 16;
 constexpr std::string_view kReferral = "NOMASTERLINK this server is a replica: follow ";
 
 LinkReply Strange(std::size_t bytes) {
-  return {.error = "ERR it answers strangely", .words = {}, .bytes = bytes};
+  return {.error = "ERR unexpected reply", .words = {}, .bytes = bytes};
 }
 
 // Reads one element, which is no array, and adds it to the reply. Returns false if it is not

@@ -18,7 +18,7 @@ inline constexpr std::size_t kLinkReplyBytesMax = 4096;
 
 // A reply: one text, or the elements of an array.
 struct LinkReply {
-  std::string error;  // without "-"; empty: it is none
+  std::string error;  // without "-"; empty: the reply is no error
   std::vector<std::string> words;
   std::size_t bytes = 0;  // at the front of the input
 };
@@ -42,7 +42,7 @@ struct LinkReply {
 
 // The words of RL.SYNC, as the handler reads them (server/handlers/replication.cc).
 [[nodiscard]] std::vector<std::string> SyncWords(const SyncRequest& request);
-// The answer to it that accepts the replica, from the words of the reply; nothing if they are none.
+// The answer that accepts the replica, from the words of the reply; nothing if they are invalid.
 [[nodiscard]] std::optional<SyncAnswer> ReadSyncAnswer(std::span<const std::string> words);
 
 }  // namespace weir

@@ -107,7 +107,7 @@ void PrimaryLink::RunUntil(HostInstant deadline) {
 
 absl::Status PrimaryLink::ErrorOf(const std::error_code& error) const {
   using Kind = LinkErrorKind;
-  if (error == asio::error::timed_out) return LinkError(Kind::kTimeout, "the time is up");
+  if (error == asio::error::timed_out) return LinkError(Kind::kTimeout, "timed out");
   if (error == asio::error::eof) return LinkError(Kind::kBroken, "it has closed the connection");
   const std::string& tls = transport_ ? transport_->tls_failure() : std::string();
   return LinkError(Kind::kBroken, tls.empty() ? error.message() : absl::StrCat("TLS: ", tls));
@@ -159,8 +159,7 @@ absl::Status PrimaryLink::ShakeHands() {
     if (error) return ErrorOf(error);
     if (received) pending_.append(input_.data(), *received);
     if (ending_ || clock_.HostNow() - begun >= timeout()) {
-      return LinkError(LinkErrorKind::kTimeout,
-                       "it does not answer the TLS handshake: the time is up");
+      return LinkError(LinkErrorKind::kTimeout, "it does not answer the TLS handshake: timed out");
     }
   }
   return absl::OkStatus();
@@ -213,7 +212,7 @@ absl::Status PrimaryLink::Sync() {
   return ending_ ? absl::OkStatus() : Begin(*answer);
 }
 
-// Goes on from where the primary's history and ours part.
+// Continues from where the primary's history and ours part.
 absl::Status PrimaryLink::Begin(const SyncAnswer& answer) {
   const bool is_same = answer.replid == followed_.cell().Read().history;
   if (!answer.resume) {
@@ -234,7 +233,7 @@ absl::Status PrimaryLink::Begin(const SyncAnswer& answer) {
     sink_.StartOver(answer.head, false);
   } else if (!sink_.Resume(answer.common, is_same)) {
     return LinkError(LinkErrorKind::kStrange,
-                     absl::StrCat("it goes on at offset ", answer.common,
+                     absl::StrCat("it continues at offset ", answer.common,
                                   ", and this server has only ", sink_.applied()));
   }
   followed_.Show(answer.replid);
@@ -307,7 +306,7 @@ absl::Status PrimaryLink::Apply() {
 }
 
 absl::Status PrimaryLink::Take(std::string_view bytes, HostInstant now) {
-  const Instant primary_now = clock_.Now();  // unless this server stood still
+  const Instant primary_now = clock_.Now();  // unless this server was suspended
   const bool has_time = followed_.time_of == open_.primary;
   const bool goes_on = sink_.Receive(bytes);
   followed_.ReportDropped();

@@ -1,5 +1,5 @@
 // A link of a replica to its primary: the thread weir-link connects, says where this server stands,
-// and feeds the sink what comes, until anything fails or it is told to end. The next link is
+// and feeds the sink what comes, until anything fails or Stop() is called. The next link is
 // another object.
 //
 //     connect -> TLS -> AUTH -> RL.SYNC -> SyncAnswered ... Join -> NEED -> frames in, ACKs out
@@ -63,7 +63,7 @@ class PrimaryLink {
 
   // --- Any thread ---
 
-  // Goes on after SyncAnswered: the server joins the primary's history.
+  // Continues after SyncAnswered: the server joins the primary's history.
   void Join();
   // Asks the primary to yield to this server, if the link is in sync.
   void AskToTakeOver();

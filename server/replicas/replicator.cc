@@ -329,7 +329,7 @@ void Replicator::Welcome(const ReplicaPtr& replica) {
   replica->reader.Feed(replica->sync.input);
   spdlog::info("replica {} is connected: {}", replica->name(),
                replica->sync.answer.resume
-                   ? absl::StrCat("it goes on at offset ", replica->sync.answer.common)
+                   ? absl::StrCat("it continues at offset ", replica->sync.answer.common)
                    : "it gets the whole state");
   {
     MutexLock lock(mutex_);

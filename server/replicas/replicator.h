@@ -4,10 +4,10 @@
 //     I/O threads change buckets ... -> tick: ChangeHub -> Consume: frames in the ring
 //                                          -> for each replica: Source -> its socket
 //
-// A tick comes every millisecond while there are changes, every other one while ticks bring many,
-// and more rarely while there are none: then a client's change begins one immediately. A replica
-// that acknowledges nothing for repl-timeout is closed. One that does not read costs 32 KiB
-// besides the ring, and one copy: of a partition, or of all policies.
+// Ticks are 1 ms apart while there are changes (2 ms if there are many) and 10 ms apart while there
+// are none; a change after a pause triggers a tick immediately. A replica that acknowledges nothing
+// for repl-timeout is closed. One that does not read costs 32 KiB besides the ring, and one copy:
+// of a partition, or of all policies.
 #pragma once
 
 #include <atomic>

@@ -87,8 +87,8 @@ std::string ReplicationControl::TextOf(const Remark& remark) const {
       return absl::StrCat("the failover ends without a switch: ", why);
     case What::kDoesNotJoin:
       return absl::StrCat("no link to the primary ", NameOf(dialed_),
-                          ": its term is not above ours, ", now.record.term,
-                          ": it may have lost its state; REPLICAOF makes this server follow it");
+                          ": its term is not newer than ours (", now.record.term,
+                          "), so it may have lost its state; use REPLICAOF to follow it anyway");
     case What::kOtherGroup:
       return {};  // Both ends log the error.
     case What::kEpochsFell:

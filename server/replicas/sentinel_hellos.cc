@@ -24,8 +24,10 @@ void ReplicationControl::TakeHello(const std::string& message) {
   const std::optional<std::string> host = hello ? ParseHost(hello->host) : std::nullopt;
   if (!host) {
     if (const auto suppressed = hello_throttle_.Admit()) {
-      spdlog::warn("a message of {} is none of Sentinel's: '{}' ({} similar lines suppressed)",
-                   kHelloChannel, EscapedForLog(message.substr(0, 128)), *suppressed);
+      spdlog::warn(
+          "ignored a message on {} that is not a Sentinel hello: '{}' ({} similar lines "
+          "suppressed)",
+          kHelloChannel, EscapedForLog(message.substr(0, 128)), *suppressed);
     }
     return;
   }

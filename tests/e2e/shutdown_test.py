@@ -251,7 +251,7 @@ class StartTest(ServerTest):
         self.assertRegex(reason, r"\Aweir-server: --ping 'localhost': must be HOST:PORT.*\n\Z")
         no_answer = f"weir-server: no answer from {place}: "
         server.pause()
-        self.assertEqual(self.ping_server(place, status=1), f"{no_answer}the time is up\n")
+        self.assertEqual(self.ping_server(place, status=1), f"{no_answer}timed out\n")
         server.resume()
         self.assertEqual(server.stop(), 0)
         for words in ((place,), ("--config", config)):

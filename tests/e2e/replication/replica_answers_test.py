@@ -221,7 +221,7 @@ class ReplicaAnswersTest(ReplicationTest):
             await_in_sync(self.client, client)
         self.assertEqual(self.client.call("CLIENT", "KILL", "TYPE", "master"), 0)
         self.assertEqual(client.call("CLIENT", "KILL", "TYPE", "slave"), 0)
-        # A link that is down is none to end.
+        # A link that is down cannot be ended.
         port = self.primary.port
         self.primary.kill()
         await_true(lambda: fields(client)["master_link_status"] == "down", replica.log)
@@ -281,7 +281,7 @@ class FailedLinksTest(ReplicationTest):
             self.addCleanup(peer.close)
         for port, reason, *peers in (
             (free_port(), "Connection refused"),
-            (silent.port, "the time is up", silent),
+            (silent.port, "timed out", silent),
             (web.port, "", web),
             (self.start_redis(), "it answers: ERR unknown command"),
         ):

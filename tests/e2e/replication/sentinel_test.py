@@ -294,7 +294,7 @@ class SentinelTest(ReplicationTest):
         with Client(server.port) as stranger:
             self.assertEqual(stranger.call("AUTH", "app", "secret"), "OK")
             stranger.call("PUBLISH", HELLO, hello(other.port, 7))
-        server.wait_for_log("is none of Sentinel's")
+        server.wait_for_log("that is not a Sentinel hello")
         # Carried out in their order: when the last has confirmed this server, none has deposed it.
         client.call("PUBLISH", HELLO, hello(server.port, 5))
         client.call("PUBLISH", HELLO, hello(other.port, 5))

@@ -119,7 +119,7 @@ TEST(PingTest, AServerThatIsNotThereOrHangsIsNamed) {
   const std::uint16_t port = silent.local_endpoint().port();
   const absl::Status hung = Ping(At(port), "", std::chrono::milliseconds{1});
   EXPECT_EQ(hung.code(), absl::StatusCode::kUnavailable);
-  EXPECT_EQ(hung.message(), absl::StrCat("no answer from ", Place(port), ": the time is up"));
+  EXPECT_EQ(hung.message(), absl::StrCat("no answer from ", Place(port), ": timed out"));
   silent.close();
   EXPECT_EQ(ResultOf(At(port)),
             absl::StrCat("no answer from ", Place(port), ": Connection refused"));

@@ -27,9 +27,9 @@ TEST(LinkErrorTest, TheFirstWordOfAnAnswerGivesTheKind) {
 TEST(LinkErrorTest, KeepsItsKindAndItsText) {
   for (const LinkErrorKind kind :
        {LinkErrorKind::kBroken, LinkErrorKind::kTimeout, LinkErrorKind::kStrange}) {
-    const absl::Status error = LinkError(kind, "the time is up");
+    const absl::Status error = LinkError(kind, "timed out");
     EXPECT_EQ(KindOf(error), kind);
-    EXPECT_EQ(StdView(error.message()), "the time is up");
+    EXPECT_EQ(StdView(error.message()), "timed out");
     EXPECT_EQ(AnswerOf(error), "");
   }
   EXPECT_EQ(KindOf(absl::UnavailableError("another")), LinkErrorKind::kBroken);
