@@ -30,7 +30,7 @@ RUNS = 5
 SENTINELS = 3
 DEADLINE = 0.2
 PERIOD = 0.005
-SERVED_AFTER = 2.0  # the client goes on for so long after the new primary's first answer
+SERVED_AFTER = 2.0  # the client continues for so long after the new primary's first answer
 SECONDS_MAX = 60
 BURST = 1_000_000
 

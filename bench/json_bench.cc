@@ -1,5 +1,5 @@
 // The cost of a batch of 100 requests over HTTP: parse the head and the JSON, decide, write the
-// results. Items are decisions. There is no socket; the clock stands still, but each command reads
+// results. Items are decisions. There is no socket; the clock is stopped, but each command reads
 // the real stopwatch once.
 #include <cstddef>
 #include <string>

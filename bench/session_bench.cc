@@ -1,5 +1,5 @@
 // The cost of a chunk of 64 pipelined commands in a session: parse, dispatch, decide, reply. Items
-// are commands. And the cost of a page of /metrics. There is no socket; the clock stands still, but
+// are commands. And the cost of a page of /metrics. There is no socket; the clock is stopped, but
 // each command reads the real stopwatch once.
 #include <array>
 #include <chrono>

@@ -1,4 +1,4 @@
-// A clock that stands still, with the system's stopwatch.
+// A clock that does not advance, with the system's stopwatch.
 #pragma once
 
 #include <chrono>

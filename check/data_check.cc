@@ -43,7 +43,7 @@ class DataCheck {
   explicit DataCheck(std::string path) : path_(std::move(path)) {}
 
   FileReport Run() {
-    // A start that accepts damage goes on after it, so that the rest is checked, too.
+    // A start that accepts damage continues after it, so that the rest is checked, too.
     absl::StatusOr<std::unique_ptr<Storage>> storage =
         Storage::Open({.directory = path_, .accept_damage = true, .read_only = true});
     if (!storage.ok()) {
@@ -125,7 +125,7 @@ class DataCheck {
     TellHolds(storage, loaded);
     if (const Nanos ahead = -clock.OffsetToWallClock(); ahead > kClockLagToldMin) {
       Tell(absl::StrCat("its times are ", std::chrono::floor<std::chrono::seconds>(ahead).count(),
-                        " s ahead of this machine's clock: a start goes on from them, see "
+                        " s ahead of this machine's clock: a start continues from them, see "
                         "--reset-clock"));
     }
   }

@@ -15,7 +15,7 @@
 //
 // The functions that make bytes assert that their argument is one that a server can have; those
 // that read bytes take any, and return nothing for bytes that no server has written. The caller
-// counts such a record as bad and goes on.
+// counts such a record as bad and continues.
 //
 // Pure functions on bytes, without RocksDB.
 #pragma once

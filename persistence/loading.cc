@@ -228,7 +228,7 @@ void Loading::CountBadLimits(std::string_view key, std::string_view value) {
   CountBad(key, error.empty() ? kUnreadable : error);
 }
 
-// Counts a record that contradicts a meta record. The load goes on only if damage is accepted.
+// Counts a record that contradicts a meta record. The load continues only if damage is accepted.
 void Loading::Contradict(std::string_view key, std::string_view meta_name) {
   CountBad(key, absl::StrCat("it contradicts the record '", AbslView(meta_name), "'"));
   if (!accept_damage_) contradicted_ = meta_name;

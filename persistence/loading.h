@@ -3,7 +3,7 @@
 //
 // The records come by kind, in this order, each kind in the order of its keys: policies, overrides,
 // limits, sums, holds, buckets. A record that is not believed is counted in the report, and the
-// load goes on. For Storage::Load only; not thread-safe.
+// load continues. For Storage::Load only; not thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -73,7 +73,7 @@ class Storage {
   [[nodiscard]] TableGeneration generation() const noexcept { return generation_; }
 
   // Fills the limiter and the policies, and writes that a server uses the directory. Counts a bad
-  // record in the report and goes on. A read-only storage is loaded the same way, and writes
+  // record in the report and continues. A read-only storage is loaded the same way, and writes
   // nothing. If a record contradicts a meta record, it fails with
   // kDataLoss or, with accept_damage, counts a bad record and corrects the contradiction. Fails
   // with kCancelled as soon as `stop` is true, and as Database does. Cost: about 0.5 us a bucket.

@@ -47,7 +47,7 @@ struct HttpError {
 };
 
 // Checks a request line, without its line end, as far as its version goes: 505 for a version that
-// we do not speak, 400 for what is none.
+// we do not speak, 400 for what is no version.
 [[nodiscard]] std::optional<HttpError> CheckVersion(std::string_view line) noexcept;
 
 // Sets the rest of a head that has its method, target, version and fields.

@@ -156,7 +156,7 @@ class HttpRequestParser {
 
   enum class Stage { kHead, kChoice, kPlainBody, kChunkLine, kChunkData, kTrailers };
 
-  // The result that Parse() must return now; nothing: reading goes on.
+  // The result that Parse() must return now; nothing: reading continues.
   using Stop = std::optional<HttpResult>;
 
   HttpResult ParseHead(std::string_view unread);

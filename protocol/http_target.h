@@ -50,7 +50,7 @@ class QueryReader {
  public:
   explicit QueryReader(std::string_view query) noexcept : rest_(query) {}
 
-  // Goes on to the next parameter; false at the end.
+  // Moves to the next parameter; false at the end.
   bool Next() noexcept;
 
   // The parameter, still encoded. The value of "a" is as empty as that of "a=".

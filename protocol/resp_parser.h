@@ -177,7 +177,7 @@ class RespParser {
     std::uint32_t bytes;
   };
 
-  // The result that Parse() must return now; nothing: reading goes on.
+  // The result that Parse() must return now; nothing: reading continues.
   using Stop = std::optional<ParseResult>;
 
   // `request` is `unread` from the request's first byte on. All offsets below count from it.

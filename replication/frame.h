@@ -85,7 +85,7 @@ void AppendFrame(const Frame& frame, std::string& out);
 // Frames out of the bytes of a link, however they are cut.
 //
 // Takes any bytes. Fails for a length that no frame of that kind has, an unknown kind below 128, a
-// flag that the kind does not have, a wrong check and a time that is none; then it stays failed.
+// flag that the kind does not have, a wrong checksum, or an invalid time; then it stays failed.
 // Memory: what was fed and not read yet, which is at most one frame and one segment if the caller
 // reads all frames after each Feed. Not thread-safe. Cost: one copy and one CRC of the bytes.
 class FrameReader {

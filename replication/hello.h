@@ -24,8 +24,8 @@ struct Hello {
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 
-// Reads a message. Returns nothing for one that no Sentinel sends: fewer or more parts, numbers
-// that are none, an empty name or host.
+// Reads a message. Returns nothing for one that no Sentinel sends: fewer or more parts, parts
+// that are not numbers, an empty name or host.
 [[nodiscard]] std::optional<Hello> ReadHello(std::string_view message);
 
 }  // namespace weir

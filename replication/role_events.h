@@ -1,4 +1,4 @@
-// The events that the role machine (role.h) is told, and the actions that it asks for.
+// The events that the role machine (role.h) receives, and the actions that it asks for.
 //
 // Times are of this host's clock. Numbers of links and saves are of this process. Addresses are
 // compared by the caller, who can look names up. Plain values.
@@ -185,7 +185,7 @@ struct EndHistory {      // take the last changes, and end all links; HistoryEnd
 struct LetYieldLeave {};
 struct EndReplicaLinks {};
 struct BeginHistory {         // that of a primary, with the record's id
-  bool is_promotion = false;  // what was followed goes on in it, and the time of decisions is fixed
+  bool is_promotion = false;  // it continues what was followed, and the time of decisions is fixed
 };
 struct OpenLink {
   LinkNumber link{};

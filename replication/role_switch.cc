@@ -193,7 +193,7 @@ void Role::FollowHeir(std::uint64_t head) {
   }
   RoleChanged(false);
   Say(Remark::What::kFollows);
-  // Clients wait on until the heir has answered: then they are told to ask a primary.
+  // Clients wait on until the heir has answered: then an error sends them to a primary.
   // Sentinel disconnects the clients of a server that it demotes, too.
   if (by_ == By::kReplica) Do(CloseClients{});
   SaveSoon();

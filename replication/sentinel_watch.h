@@ -7,7 +7,7 @@
 //     watch.RoleChanged()                                   // after any other change of the role
 //
 // Each failover has a number, its epoch, and hellos of earlier epochs circulate for some seconds
-// after it: a new primary still hears that the old one is the primary. So a server heeds hellos
+// after it: a new primary still hears that the old one is the primary. So a server obeys hellos
 // from its *floor* on: the newest epoch that it had seen when its role last changed, or that
 // confirmed it. A hello of that epoch or a newer one that names this server confirms it; one of a
 // newer epoch that names another server deposes it. Where all hellos of 10 s are below the floor,

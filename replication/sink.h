@@ -114,8 +114,8 @@ class Sink {
 
   // --- The beginning of a link ---
 
-  // Goes on where this history and the primary's part, at `common`. What this server may have that
-  // is newer must be copied. `same`: it is one history, with one id; so what is newer than
+  // Continues where this history and the primary's part, at `common`. What this server may have
+  // that is newer must be copied. `same`: it is one history, with one id; so what is newer than
   // applied(), because it came with a copy, is yet to come in a frame. Returns false, with nothing
   // changed, for an offset above applied(): no primary may name that.
   [[nodiscard]] bool Resume(std::uint64_t common, bool same);

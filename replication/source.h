@@ -139,7 +139,7 @@ class Source {
   std::uint64_t cursor_;
   std::uint64_t sent_;  // the greatest offset that the replica may have applied
   PartitionSet set_;
-  std::size_t next_partition_ = 0;  // where the search for one of the set goes on
+  std::size_t next_partition_ = 0;  // where the search for one of the set continues
   bool copies_ = false;             // a partition was asked for, and its last part is missing
   bool knows_need_ = false;         // a NEED has come
   bool synced_ = false;

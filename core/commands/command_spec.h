@@ -90,7 +90,7 @@ struct KeyPositions {
 };
 
 // A command to type, and its reply in the short form of the docs. All examples of a row run in
-// order against a fresh server whose clock stands still; docs/commands.md shows them, and a test
+// order against a fresh server with a stopped clock; docs/commands.md shows them, and a test
 // runs them.
 struct Example {
   std::string_view command;

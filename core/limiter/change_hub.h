@@ -51,8 +51,8 @@ class ChangeHub {
   void Detach(ChangeConsumer& consumer);
 
   // Takes the changes of partitions from `first_partition` on, and hands them out. Returns where
-  // the next call goes on: kPartitionCount after the last partition. With `one_cut` no request is
-  // taken by half, as Limiter::TakeChanges says.
+  // the next call continues: kPartitionCount after the last partition. With `one_cut` each request
+  // is in the batch whole or not at all, as Limiter::TakeChanges says.
   std::size_t TakePart(std::size_t first_partition, bool one_cut);
   // Takes all changes, in as many parts as they need.
   void TakeAll();

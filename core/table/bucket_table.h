@@ -67,7 +67,7 @@ class Partition {
   }
   struct Erased {
     std::size_t erased = 0;
-    std::size_t next = 0;  // where the next call goes on; kNoMore: all slots were visited
+    std::size_t next = 0;  // where the next call continues; kNoMore: all slots were visited
   };
   static constexpr std::size_t kNoMore = std::numeric_limits<std::size_t>::max();
   // Like EraseIf, for `visits_max` slots from the `first`th in the map's order on. Inserts and

@@ -143,7 +143,7 @@ class LimitRegistry {
   [[nodiscard]] std::size_t idle() const noexcept { return idle_.load(std::memory_order_relaxed); }
 
   // Returns up to `ids_max` ids of limits that no bucket carried when the search passed them. It
-  // goes on where the last call stopped. Takes no lock; two loads for each id looked at.
+  // continues where the last call stopped. Takes no lock; two loads for each id looked at.
   [[nodiscard]] std::vector<LimitId> Idle(std::size_t ids_max);
 
   // Takes back those of `ids` that no bucket carries; returns how many. Cost: about 100 ns each.
@@ -232,7 +232,7 @@ class LimitRegistry {
   std::size_t introduced_by_all_ ABSL_GUARDED_BY(mutex_) = 0;
   bool notes_changes_ ABSL_GUARDED_BY(mutex_) = false;
   absl::flat_hash_set<LimitId> changed_ ABSL_GUARDED_BY(mutex_);
-  std::atomic<std::uint32_t> idle_cursor_{0};  // where Idle goes on
+  std::atomic<std::uint32_t> idle_cursor_{0};  // where Idle continues
   std::atomic<std::size_t> idle_{0};
   std::atomic<std::uint32_t> used_{0};  // ids ever given out: 0 .. used_ - 1; written under mutex_
 };

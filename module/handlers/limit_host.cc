@@ -68,8 +68,8 @@ class LimitHost {
     return false;
   }
 
-  // The host does not say whether a client listens, so only what is rare is found out: a denial is
-  // told once an interval, and percentages are a few comparisons.
+  // The host does not say whether a client listens, so only what is rare is found out: a denial
+  // is an event once an interval, and percentages are a few comparisons.
   static constexpr bool has_listeners() { return true; }
   EventTerms event_terms() const {
     return {.now = now(),

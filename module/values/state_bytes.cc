@@ -54,7 +54,7 @@ std::string BucketBytes(const KeyBuckets& buckets, LimitTexts& texts) {
 }
 
 // Takes a limit's text, which must come after `before` in the order of texts. Returns false if it
-// does not, or is none.
+// does not, or is no limit's text.
 bool TakeText(RecordReader& reader, const Policies& policies, std::string_view& before,
               SavedState::OfLimit& limit) {
   const std::string_view text = reader.TakeBytes(reader.Take<std::uint8_t>());

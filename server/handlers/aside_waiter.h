@@ -1,8 +1,8 @@
 // Long work of a command on the side thread (Services::run_aside): ACL LOAD, RL.POLICY DEL and
 // RL.POLICY RELOAD. The client waits for it, and other clients are served meanwhile.
 //
-// The work goes on if the client leaves, after CLIENT UNBLOCK, when the server's role changes, and
-// when it shuts down.
+// The work continues if the client leaves, after CLIENT UNBLOCK, when the server's role changes,
+// and when it shuts down.
 #pragma once
 
 #include <functional>

@@ -38,7 +38,7 @@ namespace weir {
 
 inline constexpr std::size_t kFieldItemsMax = 8;
 
-// The limits that a client is told of: those with a name (name=), all, the one that decided, none.
+// The limits that a client sees: those with a name (name=), all, the one that decided, none.
 enum class ShownLimits : std::uint8_t { kNamed, kAll, kDecisive, kNone };
 
 struct FieldChoice {

@@ -95,7 +95,7 @@ class IoThread {
 
   // Runs `step` on each of the threads, between the turns of its connections, and returns when all
   // have run it: then no command is under way that began before the call. Requires: all threads
-  // were started and none drains; the caller is none of them.
+  // were started and none drains; the caller is another thread.
   static void RunBetweenTurns(std::span<const std::unique_ptr<IoThread>> threads,
                               const std::function<void(IoThread& thread)>& step);
 

@@ -3,7 +3,7 @@
 //     weir-server --ping 127.0.0.1:7379
 //
 // PING is sent without a password and without a certificate. A server that asks for either has
-// answered all the same. A server that loads its state, refuses the client or hangs has not: it
+// answered anyway. A server that loads its state, refuses the client or hangs has not: it
 // cannot serve now.
 #pragma once
 

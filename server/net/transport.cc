@@ -124,7 +124,7 @@ std::size_t Transport::Available() {
   return in_kernel + SSL3_RT_MAX_PLAIN_LENGTH;
 }
 
-// The descriptor stays the same, so TLS goes on.
+// The descriptor stays the same, so TLS continues.
 void Transport::MoveTo(asio::io_context& context) {
   std::error_code ignored;
   const StreamProtocol protocol = socket_.local_endpoint(ignored).protocol();

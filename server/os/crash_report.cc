@@ -42,7 +42,7 @@ struct FatalSignal {
   int number;
   std::string_view name;
   enum class Cause : std::uint8_t {
-    kFault,    // of an instruction, which faults again if the process goes on
+    kFault,    // of an instruction, which faults again if the process continues
     kProgram,  // an instruction or a call, which is over
     kSender,   // another process, or the kernel
   } cause;

@@ -49,7 +49,7 @@ class LineageClock final : public Clock {
   // Begins to follow a primary, whose time may be earlier than the present one. A thread that reads
   // the clock meanwhile gets the time before or after.
   void Rebase(Nanos shift);
-  // Moves on, while it follows. With a smaller shift the time stands still until it is reached.
+  // Moves on, while it follows. With a smaller shift the time does not advance until it is reached.
   void SetShift(Nanos shift);
   // Ends following. From now on the time is no earlier than `at_least` and than any time that the
   // clock has told; unless a primary has told its time, it is no earlier than `own` either. Returns

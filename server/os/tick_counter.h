@@ -17,7 +17,7 @@ namespace weir {
 class TickCounter {
  public:
   // Counts ticks for kCalibrationTime of `clock`, spinning. Returns nothing if the processor has no
-  // such counter or the counter stands still.
+  // such counter or the counter does not advance.
   [[nodiscard]] static std::optional<TickCounter> Calibrate(const std::function<Nanos()>& clock);
 
   // The time since the counter was made. Thread-safe.

@@ -76,7 +76,7 @@ struct Simulated {
 // Decides the arrivals, of which the first one may be at `begin`, on a table of their own.
 absl::StatusOr<Simulated> Simulate(const Services& services, const LimitsBody& body,
                                    Instant begin) {
-  // The key is random, so that it is none of a policy's overrides.
+  // The key is random, so that no policy has an override for it.
   const HashSecret secret = RandomHashSecret();
   const std::string key(secret.begin(), secret.end());
   Limiter limiter({.secret = secret, .max_wait = services.options.max_wait});

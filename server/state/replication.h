@@ -143,8 +143,8 @@ struct SyncRequest {
 // have a state.
 inline constexpr std::string_view kOtherGroupCode = "OTHERGROUP";
 
-// The last word of an accepted reply to RL.SYNC: whether the replica goes on from `common`, or gets
-// all that there is.
+// The last word of an accepted reply to RL.SYNC: whether the replica continues from `common`, or
+// gets all that there is.
 inline constexpr std::string_view kSyncResume = "resume";
 inline constexpr std::string_view kSyncFresh = "fresh";
 

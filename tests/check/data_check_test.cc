@@ -74,13 +74,14 @@ TEST_F(DataCheckTest, TellsWhatAStartWouldLoadAndDrop) {
   server_.End();
   FileReport report = Check();
   EXPECT_THAT(report.findings, IsEmpty());
-  EXPECT_THAT(report.facts,
-              ElementsAre(Line("format 1, left by a crash, with times up to "
-                               "2106-01-01T00:02:00.000Z, of a primary in term 0"),
-                          Line("a start loads 2 buckets, 3 limits, 1 policy, 1 override"),
-                          Line("it drops 1 bucket: 1 full, and 0 without a limit or policy"),
-                          HasSubstr(" s ahead of this machine's clock: a start goes on from them"),
-                          HasSubstr(" records: 0 from before a flush, 0 of unknown kinds")));
+  EXPECT_THAT(
+      report.facts,
+      ElementsAre(Line("format 1, left by a crash, with times up to "
+                       "2106-01-01T00:02:00.000Z, of a primary in term 0"),
+                  Line("a start loads 2 buckets, 3 limits, 1 policy, 1 override"),
+                  Line("it drops 1 bucket: 1 full, and 0 without a limit or policy"),
+                  HasSubstr(" s ahead of this machine's clock: a start continues from them"),
+                  HasSubstr(" records: 0 from before a flush, 0 of unknown kinds")));
   Start();
   EXPECT_EQ(server_.found().loaded, 2U);
   EXPECT_EQ(server_.found().dropped, 1U);

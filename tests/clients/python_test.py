@@ -391,7 +391,7 @@ class AsyncioLimiterTest(LimiterTests, TlsServerTest):
         return self.runner.run(result) if asyncio.iscoroutine(result) else result
 
     # Goal: after a call was cancelled, its reply reaches no other. Method: the server is stopped
-    # while it is asked, and answers when it goes on.
+    # while it is asked, and answers when it is continued.
     def test_a_call_that_is_cancelled(self):
         server = self.start()
         limiter = self.limiter(self.url(server))

@@ -137,7 +137,7 @@ class LimiterTests:
         self.change_password(server, "secret")
         self.assertRegex(self.allow("app:x", "10/s"), "^allowed")
 
-    # Goal: the error of a login that comes after the deadline is told to the next call. Method: a
+    # Goal: the next call gets the error of a login that comes after the deadline. Method: a
     # server that answers the login only then.
     def test_a_login_that_is_refused_late(self):
         server = ScriptedServer(None)
@@ -287,7 +287,7 @@ class TokioLimiterTest(LimiterTests, TlsServerTest):
     client = "rust-tokio"
 
     # Goal: after the future of a call was dropped, its reply reaches no other. Method: the server
-    # is stopped while it is asked, and answers when it goes on.
+    # is stopped while it is asked, and answers when it is continued.
     def test_a_future_that_is_dropped(self):
         server = self.start()
         self.limiter(self.url(server))

@@ -105,7 +105,7 @@ TEST_F(RlChargeTest, NoneIsNotChargedAndUnlimitedPasses) {
   EXPECT_EQ(Run("RL.CHARGE k unlimited COST 3"), Five("1 9223372036854775807 0 0 0"));
 }
 
-// A shadow never says that the charge was beyond, and is charged all the same.
+// A shadow never says that the charge was beyond, and is charged anyway.
 TEST_F(RlChargeTest, ShadowsAreCharged) {
   EXPECT_EQ(Run("RL.CHARGE k 10/s 5/m,shadow COST 8"), Five("1 2 0 800 0"));
   EXPECT_EQ(client_.Show("RL.INSPECT k"), "[\"10/s\" 2 800 8 0]\n[\"5/m,shadow\" 0 96000 8 0]");

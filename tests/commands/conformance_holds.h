@@ -68,7 +68,7 @@ ERR hold 'a' has no limit '50/h,fixed'
              .event = "A call takes longer than its hold.",
              .here = "The answer is 0, and nothing has changed. The caller decides whether "
                      "RL.CHARGE charges the tokens that were used.",
-             .limitador = "The actual amount is charged all the same, and the result says that no "
+             .limitador = "The actual amount is charged anyway, and the result says that no "
                           "reservation was released.",
              .litellm = "Reserved tokens do not expire before their window (see: A settlement in a "
                         "later window). A slot ends after an hour, and its late release removes "

@@ -120,7 +120,7 @@ inline constexpr std::array kSeveral = {
 )"},
     ConformanceCase{
         .title = "Later for one limit, never for another",
-        .elsewhere = "Clients are told to wait for one limit, and are then denied by the other.",
+        .elsewhere = "Clients wait as one limit says, and are then denied by the other.",
         .here = "Never wins: the time to retry is -1.",
         .transcript = R"(> RL.ALLOW k 2/m COST 2
 1 0 0 60000 0

@@ -33,7 +33,7 @@ TEST(ExplicitTimeTest, DecidesAsAServerWhoseClockIsThere) {
   Client there;
   Client client({.explicit_time = true});
   Instant now = there.clock().Now();
-  client.clock().Advance(hours{24 * 365});  // somewhere else, and it stands still
+  client.clock().Advance(hours{24 * 365});  // somewhere else, and stopped
   for (int step = 0; step < 200; ++step) {
     const std::string line = std::string(step % 3 == 0 ? "RL.PEEK" : "RL.ALLOW") + " k" +
                              std::to_string(step % 5) + " 3/s 7/11ms COST " +

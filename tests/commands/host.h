@@ -35,7 +35,7 @@ class Host {
   // A new client, which must not outlive the host. Destroying a waiting client disconnects it.
   [[nodiscard]] virtual std::unique_ptr<Dialogue> Connect() = 0;
 
-  // The clock of the host. It stands still until a test moves it. The host sees a move with the
+  // The clock of the host. It is stopped until a test moves it. The host sees a move with the
   // next Send or Receive of any client, and then has served the clients whose wait is over.
   [[nodiscard]] virtual FakeClock& clock() noexcept = 0;
 

@@ -84,7 +84,6 @@ TEST_F(CmdLimitKindsTest, ASlidingWindowFades) {
   EXPECT_THAT(Ask("RL.ALLOW k 4/s,sliding"), ElementsAre(1, 0, 0, 1750, 0));
 }
 
-// A request over several algorithms charges all of its limits or none.
 // A bucket knows the number of its window modulo 2^32, and another bucket keeps the key alive. The
 // server sweeps meanwhile (core/limiter/sweeper.h).
 TEST_F(CmdLimitKindsTest, ASlidingWindowIsOverAfterAnyTimeInTheModule) {
@@ -101,6 +100,7 @@ TEST_F(CmdLimitKindsTest, ASlidingWindowIsOverAfterAnyTimeInTheModule) {
   }
 }
 
+// A request over several algorithms charges all of its limits or none.
 TEST_F(CmdLimitKindsTest, AlgorithmsMix) {
   EXPECT_THAT(Ask("RL.ALLOW k 10/s 3/m,fixed 5/h,sliding COST 3"),
               ElementsAre(1, 0, 0, 7'200'000, 1));

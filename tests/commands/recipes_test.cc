@@ -1,5 +1,5 @@
 // Goal: docs/recipes.md shows what happens. Method: each block of commands is replayed on a new
-// host whose clock stands still where FakeClock begins, and must come out unchanged.
+// host whose clock is stopped where FakeClock begins, and must come out unchanged.
 // tests/e2e/recipes_test.py runs the Python of the page. The commands of README.md are only checked
 // to exist.
 //

@@ -70,8 +70,8 @@ class ConnectionsTest(HostileTest):
     def await_greeting(self, server):
         self.await_equal(lambda: self.greet(server)[1], "PONG")
 
-    # Goal: out of descriptors, connected clients are served, new ones are told, the server does not
-    # spin, and when clients leave others can come. Method: the limit is lowered while it runs,
+    # Goal: out of descriptors, connected clients are served, new ones get an error, the server does
+    # not spin, and when clients leave others can come. Method: the limit is lowered while it runs,
     # since at the start it would lower max-clients.
     def test_out_of_descriptors(self):
         server = self.start()

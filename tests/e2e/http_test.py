@@ -179,7 +179,7 @@ class HttpHostileTest(HostileTest):
         self.assertLess(server.rss_bytes() - rss, RSS_GROWTH_MAX)
         self.assert_rests(server, clients[:500])
 
-    # Goal: a request must be complete in ten seconds, and its client is told. Method: clients that
+    # Goal: a request must be complete in ten seconds, else an answer says so. Method: clients that
     # stop within the head, and clients that send a byte of their body each second, of more than
     # they have seconds for.
     def test_slow_requests_cost_little_and_are_ended(self):

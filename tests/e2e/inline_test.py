@@ -78,7 +78,7 @@ class InlineTest(ServerTest):
                 self.assertEqual(client.rest(), b"")
         self.assertEqual(self.connect(server).call("RL.ALLOW", "key", f"5/{NEVER}")[:2], [1, 3])
 
-    # Goal: an error of the protocol is told, ends the connection, and concerns no other client.
+    # Goal: an error of the protocol is answered, ends the connection, and concerns no other client.
     def test_a_broken_frame_gets_an_error_and_is_closed(self):
         server = self.start()
         other = self.connect(server)

@@ -144,7 +144,7 @@ class ReplayTest(ServerTest):
         self.assertEqual(errors, f"weir-replay: '{path}' line 6: the file is cut: its gzip data "
                                  "end here\n")
 
-    # Goal: each format is told by its lines, and answers as the same requests in another one.
+    # Goal: each format is known by its lines, and answers as the same requests in another one.
     def test_formats_are_told(self):
         begin = datetime.datetime(2026, 10, 10, 11, 55, 36, tzinfo=datetime.timezone.utc)
         rows = [(begin + datetime.timedelta(seconds=seconds), address, network)

@@ -98,7 +98,7 @@ class WaitTest(ServerTest):
                     self.await_equal(lambda: self.info(other)["connected_clients"], 1)
 
     # Goal: an operator can end a wait: it is denied as if its time had run out, or fails with the
-    # bytes that Redis has for that; either gives back, and the connection goes on.
+    # bytes that Redis has for that; either gives back, and the connection stays.
     def test_client_unblock_ends_a_wait(self):
         denied = rb"\*5\r\n:0\r\n:0\r\n:(\d+)\r\n:\1\r\n:0\r\n"
         unblocked = rb"-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n"

@@ -351,7 +351,7 @@ TEST_F(BackupTest, AnotherFileSystemIsRefused) {
 }
 
 // Goal: whichever call to the file system fails during a backup, there is a complete backup or
-// none, and the server goes on. Method: the n-th call fails, for each n.
+// none, and the server continues. Method: the n-th call fails, for each n.
 TEST_F(BackupTest, AFailureLeavesACompleteBackupOrNone) {
   std::int64_t calls = 0;
   std::int64_t used = 0;

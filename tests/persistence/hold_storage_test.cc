@@ -356,7 +356,7 @@ TEST_F(HoldStorageTest, SmallAndLargeSavesGiveTheSame) {
 
 // --- An older server between two of ours ---
 
-// 0.1.0 passes over the records of holds and goes on with the buckets: it writes `clock` only.
+// 0.1.0 passes over the records of holds and loads the buckets: it writes `clock` only.
 TEST_F(HoldStorageTest, HoldsThatAnOlderServerHasPassedOverAreErased) {
   Start();
   EXPECT_TRUE(Hold("a", "100/h", "id", std::chrono::hours{1}, 40));

@@ -1,4 +1,4 @@
-// Goal: changes that others take between two saves are saved all the same: a restart finds what the
+// Goal: changes that others take between two saves are saved, too: a restart finds what the
 // last save that succeeded had to write, or what one that failed since then had. And the fold of
 // changes stays small, whatever comes and goes. Method: servers that are used at random, whose
 // saves fail, and that crash; each save's state is copied aside (model_disk.h) and compared.

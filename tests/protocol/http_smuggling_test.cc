@@ -213,7 +213,7 @@ TEST(HttpSmugglingTest, RefusesEachBadHeadInEveryCut) {
   }
 }
 
-// An error ends the stream: a request behind it is none, however innocent it looks.
+// An error ends the stream: no request behind it is read, however innocent it looks.
 TEST(HttpSmugglingTest, ReadsNothingBehindABadHead) {
   for (const BadHead& bad : BadHeads()) {
     const HttpTranscript transcript =

@@ -128,7 +128,7 @@ class HoldHistory {
     Holds holds;
   };
   [[nodiscard]] State Remember() const { return {histories_, holds_}; }
-  // Goes on with a limiter that was restored now, from that state.
+  // Continues with a limiter that was restored now, from that state.
   void GoOnWith(Limiter& limiter, const State& state) {
     limiter_ = &limiter;
     histories_.clear();

@@ -141,7 +141,7 @@ TEST(LineageTest, RecordsAreReadOnlyWhole) {
   EXPECT_FALSE(ReadLineageValue(value)) << "a flag of a floor, and none";
   value = LineageValue(replica);
   value[34] = 'A';
-  EXPECT_FALSE(ReadLineageValue(value)) << "an id that is none";
+  EXPECT_FALSE(ReadLineageValue(value)) << "an invalid id";
 }
 
 // A record of an older server is read; the fields that it lacks are unset.

@@ -303,8 +303,8 @@ TEST(RecordsTest, RefusesWhatNoWriterWrites) {
     return ReadRecords(body, RecordsKind::kChanges).has_value();
   };
   EXPECT_TRUE(is_read(BodyWith({"3/s", "4/s"}, 4095, 0, 1)));
-  EXPECT_FALSE(is_read(BodyWith({"3/s", "4/s"}, 4096, 0, 1))) << "a partition that is none";
-  EXPECT_FALSE(is_read(BodyWith({"3/s", "4/s"}, 4095, 0, 2))) << "an index that is none";
+  EXPECT_FALSE(is_read(BodyWith({"3/s", "4/s"}, 4096, 0, 1))) << "an invalid partition";
+  EXPECT_FALSE(is_read(BodyWith({"3/s", "4/s"}, 4095, 0, 2))) << "an invalid index";
   EXPECT_TRUE(is_read(BodyWith({"3/s", "3/s"}, 4095, 0, 1))) << "of an old id and a new one";
   EXPECT_FALSE(is_read(BodyWith({"3/s", "4/s"}, 4095, 1, 1))) << "another algorithm";
   EXPECT_TRUE(is_read(BodyWith({"3/s,fixed"}, 4095, 1, 0)));

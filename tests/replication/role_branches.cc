@@ -14,11 +14,11 @@ bool Is(const Step& step, Answered what) {
 
 // As the rules of role.h are numbered.
 constexpr Branch kBranches[] = {
-    {"T1 a primary that is told to follow ends its history",
+    {"T1 a primary that is to follow ends its history",
      [](const Step& s) {
        return s.Is<FollowAsked>() && s.before == kServing && s.Does<Barrier>();
      }},
-    {"T1 a replica that is told to follow another ends its link",
+    {"T1 a replica that is to follow another ends its link",
      [](const Step& s) {
        return s.Is<FollowAsked>() && s.before == kFollowing && s.Does<CloseLink>();
      }},
@@ -175,7 +175,7 @@ constexpr Branch kBranches[] = {
      [](const Step& s) {
        return s.Is<SyncAsked>() && s.Answers(Sync::kAccepted) && !s.Has(kIsCommon);
      }},
-    {"T11 a replica goes on from what it has",
+    {"T11 a replica continues from what it has",
      [](const Step& s) { return s.Answers(Sync::kAccepted) && s.Has(kIsCommon); }},
     {"T11 a stranger that was told joins",
      [](const Step& s) { return s.Answers(Sync::kAccepted) && !s.Has(kHasOurSecret); }},

@@ -278,7 +278,7 @@ void RoleSimulation::Hurry(RoleServer& primary) {
   }
 }
 
-// A replica is promoted by a command, and is told to need no others.
+// A replica is promoted by a command, and configured to need no others.
 void RoleSimulation::Survive(RoleServer& server) {
   if (!server.alive || server.frozen || server.view().has_priority_zero) return;
   if (server.state() != RoleState::kFollowing) return;

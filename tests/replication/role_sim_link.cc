@@ -21,7 +21,7 @@ void SimLink::Close(int side) {
   open_.at(static_cast<std::size_t>(side)) = false;
 }
 
-// One message, in order; late while the way is blocked or the reader stands still.
+// One message, in order; late while the way is blocked or the reader is suspended.
 void SimLink::Pump(int side) {
   auto& queue = queues_.at(static_cast<std::size_t>(side));
   if (queue.empty()) return;

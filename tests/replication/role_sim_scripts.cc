@@ -33,7 +33,7 @@ void RoleSimulation::LateAcks(RoleServer& primary, RoleServer& replica) {
   });
 }
 
-// The heir stands still, and reads its YIELD late.
+// The heir is suspended, and reads its YIELD late.
 void RoleSimulation::LateHeir(RoleServer& primary, RoleServer& replica) {
   if (world_.profile.ack_replicas > 0) return;
   if (std::ranges::any_of(primary.replicas, [](const auto& to) { return !to->can_save; })) return;

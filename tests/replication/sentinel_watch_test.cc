@@ -108,7 +108,7 @@ TEST(SentinelWatchTest, ItIsConfirmedByTheSecondHelloOfASentinel) {
   EXPECT_FALSE(watch.is_confirmed());
 }
 
-// The server stood still, and the second one was sent before that.
+// The server was suspended, and the second one was sent before that.
 TEST(SentinelWatchTest, ConfirmationsThatAreFarApartAreNone) {
   SentinelWatch watch(5);
   EXPECT_EQ(watch.Hear(5, true, kFirst), Says::kConfirms);

@@ -256,7 +256,7 @@ void Simulation::SwitchTo(std::size_t taker) {
 }
 
 // A planned switch: the primary changes nothing more, and gives a replica all that there is and a
-// YIELD. If the link is cut before that, the primary goes on, in a history of its own.
+// YIELD. If the link is cut before that, the primary continues in a history of its own.
 void Simulation::Yield() {
   const std::size_t taker = (primary_ + 1 + random_.Below(kServers - 1)) % kServers;
   Link& link = links_[taker];

@@ -1,4 +1,4 @@
-// Conversations with a server that has no sockets: a clock that stands still, one limiter, one
+// Conversations with a server that has no sockets: a stopped clock, one limiter, one
 // worker, and any number of sessions.
 //
 //     Conversation client;                                   // a server, and a client of it

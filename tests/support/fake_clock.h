@@ -1,4 +1,4 @@
-// A clock that stands still until a test moves it.
+// A clock that is stopped until a test moves it.
 #pragma once
 
 #include <atomic>

@@ -109,7 +109,7 @@ TEST(TidyRulesTest, RoomsWithThreadsAssertEightTimesInAThousandLines) {
 TEST(TidyRulesTest, PhrasesAreBannedInProse) {
   EXPECT_THAT(Lines(BannedPhrases, "core/x.h", "// Made anew.\nint anew;\n"), ElementsAre(1));
   EXPECT_THAT(Lines(BannedPhrases, "core/x.cc", "Log(\"read anew\");\n"), ElementsAre(1));
-  EXPECT_THAT(Lines(BannedPhrases, "core/x.cc", "int x;  // Goes on for\n// ever.\n"),
+  EXPECT_THAT(Lines(BannedPhrases, "core/x.cc", "int x;  // Lasts for\n// ever.\n"),
               ElementsAre(1));
   EXPECT_THAT(Lines(BannedPhrases, "core/x.cc", "// The other, this one, whose.\n"), IsEmpty());
   EXPECT_THAT(Lines(BannedPhrases, "core/x.cc", "Run(\"AUTH nobody x\");  // nobody\n"),

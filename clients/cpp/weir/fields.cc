@@ -52,7 +52,7 @@ std::string JsonString(std::string_view text) {
   return written + "\"";
 }
 
-// The rows that a caller is told of, first the one that decided.
+// The rows that a caller sees, first the one that decided.
 std::vector<LimitRow> Listed(const Decision& decision) {
   std::vector<LimitRow> rows = decision.limits;
   const std::size_t first = decision.limit.value_or(0);

@@ -36,7 +36,7 @@ export class Link {
         signal: stopping.signal, // version 4 cannot close what is not connected
         reconnectStrategy: () => new Error("a link does not reconnect"),
       },
-      // Such that it sends nothing of its own, and speaks RESP2: 5 says HELLO if it is told to.
+      // Such that it sends nothing of its own, and speaks RESP2: 5 says HELLO if this is set.
       RESP: redis.DEFAULT_RESP === undefined ? undefined : 2,
       disableClientInfo: true,
       maintNotifications: "disabled",

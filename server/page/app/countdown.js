@@ -1,5 +1,5 @@
 // A bucket between two polls. The server says what is left, when the next token comes and when the
-// bucket is full; from these the page goes on counting at each frame.
+// bucket is full; from these the page continues to count at each frame.
 import {count, duration} from './format.js';
 
 // Whether the tokens come back one after the other, and how many ms each takes. In a window all
@@ -39,7 +39,7 @@ export function bucketAt(bucket, elapsed) {
   };
 }
 
-const SLOW_MS = 500;  // tokens that come quicker are told by their rate: no eye follows them
+const SLOW_MS = 500;  // tokens that come quicker are shown by their rate: no eye follows them
 
 // The sentence below a bar.
 export function describe(state) {

@@ -60,7 +60,7 @@ export class HistoryPanel {
     this.limit = limit;
     this.range = RANGES[0];
     this.rows = [];
-    this.polls = [];  // the last ones, from which follow() goes on
+    this.polls = [];  // the last ones, from which follow() continues
     this.refreshed = -Infinity;
     this.chart = new Chart(SERIES, {
       format: rate, xLabel: clock, label: 'Decisions per second over time',
@@ -85,7 +85,7 @@ export class HistoryPanel {
     this.wanted?.();
   }
 
-  // Asks the server if what is drawn has grown old. Between, follow() goes on.
+  // Asks the server if what is drawn has grown old. Between two answers, follow() continues.
   async refresh(everyMs = this.range.refreshMs) {
     if (performance.now() - this.refreshed < everyMs) return;
     const {range} = this;
@@ -98,7 +98,7 @@ export class HistoryPanel {
     this.draw();
   }
 
-  // Goes on by the seconds that have passed since the last poll of cumulative counts.
+  // Continues by the seconds that have passed since the last poll of cumulative counts.
   follow(time, counts) {
     const before = this.polls.at(-1);
     const reset = before && COUNTS.some((name) => counts[name] < before.counts[name]);

@@ -1,4 +1,4 @@
-// A clock that stands still, and the timers that are due when it is moved.
+// A clock that does not advance, and the timers that are due when it is moved.
 #pragma once
 
 #include <algorithm>

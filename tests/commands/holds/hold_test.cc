@@ -1,5 +1,5 @@
 // Goal: clients reserve, settle and renew holds as docs/commands.md says, alone, in transactions,
-// and with policies. Method: conversations with a clock that stands still until a test moves it.
+// and with policies. Method: conversations with a clock that is stopped until a test moves it.
 // The core's laws are tested in tests/core/limiter/.
 #include <chrono>
 #include <memory>

@@ -30,7 +30,7 @@ class HoldFixture : public LimiterFixture {
   Check CheckOf(std::string_view key, const Limit& limit, std::int64_t cost) {
     return {.key = key, .limit = &limit, .cost = cost, .hash = limiter_->Hash(key)};
   }
-  // The words of a request are told apart by their number.
+  // The words of a request differ in their number.
   absl::StatusOr<Grant> Hold(const Request& request, std::string_view id, Nanos ttl,
                              std::uint64_t words = 0, std::int64_t upto = 0) {
     return limiter_->DecideAndHold(

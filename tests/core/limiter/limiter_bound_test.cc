@@ -51,7 +51,7 @@ class LimiterBoundTest : public LimiterFixture {
   // True if the key has a bucket that is not full.
   bool IsThere(const std::string& key) { return !limiter_->Inspect(key, now_).empty(); }
 
-  // The share of its limit that the key's one bucket has used, computed from what a client is told;
+  // The share of its limit that the key's one bucket has used, computed from what a client sees;
   // unset if there is no bucket. The share of a window is in whole tokens, and so exact.
   std::optional<double> UsedOf(const std::string& key) {
     const std::vector<LiveBucket> live = limiter_->Inspect(key, now_);

@@ -164,7 +164,7 @@ struct Queue {
   };
   std::vector<Charge> charges = {};
 
-  // How long the last of the charges has to wait. Requires: the clock stands still.
+  // How long the last of the charges has to wait. Requires: the clock is stopped.
   [[nodiscard]] Nanos Wait() const {
     Nanos wait{0};
     for (const Charge& charge : charges) wait += charge.cost * token;
@@ -176,7 +176,7 @@ struct Queue {
   }
 };
 
-// Clients come and leave while the clock stands still. A client that comes waits behind all charges
+// Clients come and leave while the clock is stopped. A client that comes waits behind all charges
 // of each of its buckets, and is ready when the longest of these waits is over. In the end a bucket
 // owes the costs of the clients that are served, and of those that left with others behind them.
 TEST_F(LimiterWaitTest, EachBucketOfSeveralKeysIsAQueue) {

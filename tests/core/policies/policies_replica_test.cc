@@ -181,7 +181,7 @@ TEST(PoliciesReplicaTest, ChangesInAnyBatchesMakeReplicasEqual) {
 }
 
 // Goal: also, the changes that the primary noted before change nothing more, and a promoted replica
-// goes on as the primary would have. Method: the same random changes on both.
+// continues as the primary would have. Method: the same random changes on both.
 TEST(PoliciesReplicaTest, CopiesMakeAnyServerEqual) {
   CheckLaw(1'000, [] {
     Server primary;

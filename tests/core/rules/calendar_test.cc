@@ -89,7 +89,7 @@ TEST(CalendarTest, DaysHave23To25HoursWhereClocksChange) {
                "2026-03-30T00:00:00+02:00", "2026-03-31T00:00:00+02:00");
   ExpectWindow(berlin, "2026-10-25T12:00:00+01:00", "2026-10-25T00:00:00+02:00",
                "2026-10-26T00:00:00+01:00", "2026-10-27T00:00:00+01:00");
-  // By half an hour.
+  // Half an hour.
   ExpectWindow(Of(CalendarUnit::kDay, "Australia/Lord_Howe"), "2026-04-05T12:00:00+10:30",
                "2026-04-05T00:00:00+11:00", "2026-04-06T00:00:00+10:30",
                "2026-04-07T00:00:00+10:30");

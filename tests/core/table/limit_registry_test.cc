@@ -128,7 +128,8 @@ TEST_F(LimitRegistryTest, IdleAreTheInternedOnesWithoutBuckets) {
   registry_->RemoveBucket(Id(1));
   EXPECT_THAT(registry_->Idle(100), testing::ElementsAre(Id(0), Id(2), Id(4), Id(5)));
   EXPECT_THAT(registry_->Idle(2), testing::ElementsAre(Id(0), Id(2)));
-  EXPECT_THAT(registry_->Idle(2), testing::ElementsAre(Id(4), Id(5)));  // goes on where it stopped
+  EXPECT_THAT(registry_->Idle(2),
+              testing::ElementsAre(Id(4), Id(5)));  // continues where it stopped
   registry_->RemoveBucket(Id(1));
   registry_->RemoveBucket(Id(3));
   EXPECT_EQ(Reclaim({Id(2)}), 1u);

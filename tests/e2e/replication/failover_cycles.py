@@ -65,7 +65,7 @@ class Strength(NamedTuple):
     name: str
     options: tuple = ()
     need: str = ""  # the option that says how many replicas a server needs to admit
-    refusals: tuple = ()  # what clients are told without them
+    refusals: tuple = ()  # the replies to clients without them
     forgets: bool = True  # what has been answered
     two_admit: bool = False  # a primary that was frozen or cut off admits beside its successor
 

@@ -259,7 +259,7 @@ class PromotionTest(ReplicationTest):
         self.assertEqual(fields(self.client)["master_replid"], old_id)
         self.assertEqual(fields(self.client)["connected_slaves"], "2")
         self.primary.kill()
-        # The offset moves with the primary's heartbeats, too: it stands still from here.
+        # The offset moves with the primary's heartbeats, too, so it stops here.
         self.await_equal(lambda: fields(first)["master_link_status"], "down")
         offset = int(fields(first)["slave_repl_offset"])
         self.promote(first)

@@ -255,7 +255,7 @@ class StartMatrixTest(ReplicationTest):
         allow = client.call("RL.ALLOW", f"other:{server.pid}", LIMIT)
         ahead = int(client.call("TIME")[0]) - time.time()
         self.assertLess(ahead, 5)
-        if start.role != "orphan":  # whose time goes on from that on disk, until a frame comes
+        if start.role != "orphan":  # whose time continues from that on disk, until a frame comes
             self.assertGreater(ahead, -5)
         return Answers(role, first_word(ping), first_word(allow), left)
 

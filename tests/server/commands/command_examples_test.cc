@@ -1,5 +1,5 @@
 // Goal: the examples of the documentation show what happens. Method: the examples of each row are
-// run in order on a fresh server, whose clock stands still at a realistic time; the replies are
+// run in order on a fresh server, whose clock is stopped at a realistic time; the replies are
 // compared in the short form of the docs. Most of the limiting commands are tested in
 // tests/commands/, too, on both hosts.
 #include <string>

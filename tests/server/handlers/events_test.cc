@@ -1,6 +1,6 @@
 // Goal: a subscriber of the server's own channels hears of each key that is denied, once an
 // interval, and of each window that fills up; no event is collected while no client may hear it.
-// Method: clients of a server without sockets, whose time stands still.
+// Method: clients of a server without sockets, whose clock is stopped.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -96,7 +96,7 @@ TEST_F(EventsTest, AWindowIsToldWhenItFillsUp) {
   EXPECT_THAT(Heard(), IsEmpty());
   RunTimes(3, "RL.ALLOW a 10/h,fixed");
   EXPECT_THAT(Heard(), ElementsAre("used 80 10/h,fixed 3600000 a", "used 100 10/h,fixed 3600000 a"))
-      << "the tenth crosses 95 %, too, but the greatest is told";
+      << "the tenth crosses 95 %, too, but the greatest is the event";
   client_.Run("RL.REFUND a 10/h,fixed COST 3");
   client_.Run("RL.ALLOW a 10/h,fixed COST 1");
   EXPECT_THAT(Heard(), ElementsAre("used 80 10/h,fixed 3600000 a"));

@@ -1,5 +1,5 @@
 // Goal: a transaction is bounded, and no other client's command runs between its commands. Method:
-// conversations; the clock stands still unless moved. Redis's own answers are tested in
+// conversations; the clock is stopped unless moved. Redis's own answers are tested in
 // tests/e2e/differential_sessions.py; the RL commands between MULTI and EXEC, on every host, in
 // tests/commands/transaction_test.cc.
 #include <algorithm>

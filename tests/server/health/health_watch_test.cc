@@ -1,6 +1,6 @@
 // Goal: the watch reads the facts of the server that it watches, each from where it is, and shows
 // the verdict of its last look. Method: a server without sockets, brought into each state and out
-// of it; the clock stands still between two looks.
+// of it; the clock is stopped between two looks.
 #include "server/health/health_watch.h"
 
 #include <chrono>

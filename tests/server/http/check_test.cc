@@ -1,5 +1,5 @@
 // Goal: a proxy that asks gets a response that it can pass on: yes, no, or trouble, and never a yes
-// by mistake. Method: conversations without sockets, with a clock that stands still: a route for
+// by mistake. Method: conversations without sockets, with a stopped clock: a route for
 // each option, hostile requests, and requests in the shapes of the proxies.
 #include "core/base/check.h"
 

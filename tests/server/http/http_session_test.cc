@@ -1,6 +1,6 @@
 // Goal: requests are answered in their order, whatever the pieces in which they come, and a client
-// over HTTP obeys the rules of all clients. Method: conversations without sockets, with a clock
-// that stands still.
+// over HTTP obeys the rules of all clients. Method: conversations without sockets, with a
+// stopped clock.
 #include "server/http/http_session.h"
 
 #include <cstddef>

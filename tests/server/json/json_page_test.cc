@@ -1,5 +1,5 @@
 // Goal: docs/http.md shows what happens. Method: each block of curl commands is replayed on a new
-// server whose clock stands still, and must come out unchanged.
+// server with a stopped clock, and must come out unchanged.
 #include <fstream>
 #include <iterator>
 #include <sstream>

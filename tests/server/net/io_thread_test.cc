@@ -1,6 +1,6 @@
 // Goal: a client that makes the server hold an incomplete request, or replies that the client does
 // not read, may do so for kStalledTime and no longer. No other client is closed, unless there is a
-// timeout for idle clients. Method: one I/O thread whose clock stands still until the test moves
+// timeout for idle clients. Method: one I/O thread whose clock is stopped until the test moves
 // it, and bare sockets; where the moment matters, the test runs the timer's work.
 #include "server/net/io_thread.h"
 

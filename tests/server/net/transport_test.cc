@@ -1,6 +1,6 @@
 // Goal: under TLS a connection does what it does without TLS: every byte, in order, in any pieces,
 // within the same bounds; and the certificates decide which clients get in. Method: one I/O thread
-// whose clock stands still, and clients that speak OpenSSL. Bare sockets are tested in
+// with a stopped clock, and clients that speak OpenSSL. Bare sockets are tested in
 // connection_test.cc.
 #include "server/net/transport.h"
 

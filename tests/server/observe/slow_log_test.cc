@@ -1,5 +1,5 @@
-// Goal: the log has the latest slow commands, shortened, up to a bound. Method: entries that are
-// told apart by their words.
+// Goal: the log has the latest slow commands, shortened, up to a bound. Method: entries that
+// differ in their words.
 #include "server/observe/slow_log.h"
 
 #include <string>

@@ -1,6 +1,6 @@
 // Goal: the numbers of the page are those of RL.STATS, RL.TOP and INFO, in JSON that any parser
-// reads, and need the rights to these commands. Method: conversations without sockets, with a clock
-// that stands still; each answer is parsed by a library.
+// reads, and need the rights to these commands. Method: conversations without sockets, with a
+// stopped clock; each answer is parsed by a library.
 #include "server/page/api_numbers.h"
 
 #include <chrono>

@@ -52,7 +52,7 @@ TEST_F(ReadAheadTest, ReadsCommandsAndCountsTheirBytes) {
   EXPECT_EQ(command.bytes, 13U) << "those of the empty requests behind it";
   EXPECT_THAT(command.words, ElementsAre("foo", "bar"));
   EXPECT_TRUE(ahead_.empty());
-  ASSERT_EQ(Fill("ECHO x\r\n"), ParseResult::kCommand) << "the parser goes on";
+  ASSERT_EQ(Fill("ECHO x\r\n"), ParseResult::kCommand) << "the parser continues";
   EXPECT_THAT(Pop().words, ElementsAre("ECHO", "x"));
 }
 

@@ -22,7 +22,7 @@ class HoldState {
   HoldState(std::shared_ptr<Engine> engine, milliseconds ttl, const Words& words,
             std::optional<std::int64_t> estimate = {});
 
-  // Reserves. Without an answer there is no hold, and a Limiter that fails open goes on.
+  // Reserves. Without an answer there is no hold, and a Limiter that fails open admits.
   std::optional<Limited> Reserve();
 
   // The Decision of RL.RESERVE: reserves, or begins the time to live again.

@@ -13,7 +13,7 @@ namespace weir::client {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// How long connecting goes on, also if its call has ended; and the least time of Verify().
+// The time for connecting, also if its call has ended; and the least time of Verify().
 inline constexpr milliseconds kConnectTime = std::chrono::seconds(1);
 
 struct Settings {

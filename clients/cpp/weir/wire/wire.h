@@ -4,8 +4,8 @@
 //          \-> a thread that connects ----------------> a Link -/
 //
 // A call takes its timeout at most. Connecting takes as long, or a second if that is more, so that
-// a slow connection is there for a later call. A login that is refused by then is a mistake that
-// the next call is told.
+// a slow connection is there for a later call. A login that is refused by then is a mistake, which
+// the next call throws.
 // Once a connection was lost, or its server is no longer the primary, a new generation begins:
 // Links of earlier ones are closed when they come back.
 #pragma once

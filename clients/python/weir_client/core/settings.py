@@ -11,7 +11,7 @@ from .address import Address, address_of, parse_deadline, parse_fail
 from .errors import Mistake
 
 DEADLINE_SECONDS = 0.050
-CONNECT_SECONDS = 1.0  # how long connecting goes on at least, also if its call has ended
+CONNECT_SECONDS = 1.0  # the least time for connecting, also if its call has ended
 
 
 @dataclass(frozen=True)
