@@ -21,9 +21,9 @@
 // epoch) and the tokens used in it (`extra`). It is full when end <= now or used == 0.
 //
 // The windows of a limit with a calendar (calendar.h) are the calendar's days, weeks, months or
-// years, for all keys alike. Their lengths differ; all else is the same, with "the present window"
-// for "a window that opens now" and the end of the window after the present one for "now + 2 *
-// period".
+// years, for all keys alike. Their lengths differ. All else is the same, with "the present window"
+// for "a window that opens now", and "the end of the window after the present one" for
+// "now + 2 * period".
 //
 // The law: one window [start, start + period) admits at most `count` tokens (minus those refunded),
 // a greedy caller gets exactly that many, and all are back at its end. Windows do not overlap, so
@@ -31,9 +31,9 @@
 // if the windows are not aligned, as such a window begins with a token.
 //
 // Time that goes back: a window that seems to open later than now counts as the current one, so its
-// tokens stay used and no other window opens before its end. That holds for ends up to now + 2 *
-// period, the farthest that an end can be after time went back by one period (or up to the end of
-// the longest ban, if that is later). So such a step creates no tokens.
+// tokens stay used and no other window opens before its end. That holds for ends up to
+// now + 2 * period, the farthest that an end can be after time went back by one period (or up to
+// the end of the longest ban, if that is later). So such a step creates no tokens.
 //
 // The clamp: a later end can only be foreign, damaged or from before a longer step back. Such an
 // end is cut to that of a window that opens now (aligned: of the present window), and `used` is cut
@@ -44,9 +44,9 @@
 // after the limit's count was lowered: then nothing remains until the end of the window.
 //
 // Pure and total: no clock, lock, heap, log or exception. O(1): no division, except for one when an
-// aligned window opens. A calendar window costs what PresentWindow costs. Nothing overflows: now <
-// 2^62 and period <= 2^58, so every end that is believed or written is below 2^62 + 2^59. Tested by
-// fixed_window_test.cc, window_law_test.cc and window_model_test.cc.
+// aligned window opens. A calendar window costs what PresentWindow costs. Nothing overflows:
+// now < 2^62 and period <= 2^58, so every end that is believed or written is below 2^62 + 2^59.
+// Tested by fixed_window_test.cc, window_law_test.cc and window_model_test.cc.
 #pragma once
 
 #include <cstdint>

@@ -32,8 +32,8 @@ namespace weir {
 [[nodiscard]] Step DecideHeld(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
                               std::uint64_t keep = 0) noexcept;
 
-// Returns the bucket of a hold that expires then: its end is no sooner. Requires: expiry >=
-// Instant{}.
+// Returns the bucket of a hold that expires then: its end is no sooner.
+// Requires: expiry >= Instant{}.
 [[nodiscard]] Bucket ExtendHeld(Bucket bucket, Instant expiry) noexcept;
 
 // Returns the bucket with one hold more, of `tokens` until `expiry`: for a keeper that counts the

@@ -1,4 +1,5 @@
 // Rules about the English of comments, string literals and pages.
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <string>
@@ -117,6 +118,28 @@ Findings BannedPhrases(const SourceFile& file) {
       findings.push_back(
           {file.path, i + 1,
            "\"" + std::string(phrase.words) + "\": say " + std::string(phrase.instead)});
+    }
+  }
+  return findings;
+}
+
+Findings BrokenFormulas(const SourceFile& file) {
+  constexpr std::array<std::string_view, 8> kOperators = {"*",  "+",  "<", ">",
+                                                          "<=", ">=", "=", "=="};
+  constexpr std::size_t kFormulaIndent = 4;
+  if (!IsCpp(file)) return {};
+  Findings findings;
+  for (std::size_t i = 0; i < file.lines.size(); ++i) {
+    std::string_view text = file.lines[i];
+    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+    if (!text.starts_with("//")) continue;
+    text.remove_prefix(2);
+    const std::size_t indent = std::min(text.find_first_not_of(' '), text.size());
+    const std::string_view last = text.substr(text.rfind(' ') + 1);
+    const bool ends =
+        indent < kFormulaIndent && std::ranges::find(kOperators, last) != kOperators.end();
+    if (ends || text.substr(indent).starts_with("= ")) {
+      findings.push_back({file.path, i + 1, "a formula on two lines: give it a line of its own"});
     }
   }
   return findings;

@@ -34,6 +34,11 @@ inline constexpr std::size_t kAssertionsMin = 8;  // in 1,000 lines of a room
 // replacement.
 [[nodiscard]] Findings BannedPhrases(const SourceFile& file);
 
+// A formula or a rule of a grammar in a comment of C++ stands on one line: no line of prose ends
+// with an operator, and none begins with '='. clang-format breaks a line that is too long anywhere;
+// below prose, indented by four blanks more, each formula has a line of its own.
+[[nodiscard]] Findings BrokenFormulas(const SourceFile& file);
+
 // The first sentence of a file begins with a noun or a verb, not with What, Who, How or Of.
 [[nodiscard]] Findings Opening(const SourceFile& file);
 

@@ -123,6 +123,18 @@ TEST(TidyRulesTest, PhrasesAreBannedInProse) {
               ElementsAre(1));
 }
 
+TEST(TidyRulesTest, FormulasAreWhole) {
+  EXPECT_THAT(Lines(BrokenFormulas, "core/x.h", "// iff next + keep *\n// E <= now.\n"),
+              ElementsAre(1));
+  EXPECT_THAT(Lines(BrokenFormulas, "core/x.h", "  // now <\n  // 2^62\n"), ElementsAre(1));
+  EXPECT_THAT(Lines(BrokenFormulas, "core/x.h", "//     a = 1, bans\n//     = 0x01\n"),
+              ElementsAre(2));
+  EXPECT_THAT(Lines(BrokenFormulas, "core/x.h",
+                    "//     saved | =     =\n//     word = a |\n// a <= b.\nint x =\n    1;\n"),
+              IsEmpty());
+  EXPECT_THAT(Lines(BrokenFormulas, "x.md", "// a <=\n"), IsEmpty());
+}
+
 TEST(TidyRulesTest, FilesOpenWithANounOrAVerb) {
   EXPECT_THAT(Lines(Opening, "core/x.h", "// What it is.\n"), ElementsAre(1));
   EXPECT_THAT(Lines(Opening, "core/x.h", "// Whatever.\n"), IsEmpty());

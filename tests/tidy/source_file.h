@@ -28,8 +28,8 @@ struct SourceFile {
 [[nodiscard]] bool IsCpp(const SourceFile& file);
 [[nodiscard]] bool IsHeader(const SourceFile& file);
 
-// Whether `line` contains `word` other than as part of a longer identifier: "rand(" is in "x =
-// rand();", but not in "srand(1)".
+// Whether `line` contains `word` other than as part of a longer identifier: "rand(" is in
+// "x = rand();", but not in "srand(1)".
 [[nodiscard]] bool ContainsWord(std::string_view line, std::string_view word);
 
 struct Finding {

@@ -40,6 +40,8 @@ TEST(TidyTest, NoBannedWordIsUsed) { ExpectKept(BannedWords); }
 
 TEST(TidyTest, NoBannedPhraseIsUsed) { ExpectKept(BannedPhrases); }
 
+TEST(TidyTest, FormulasAreWhole) { ExpectKept(BrokenFormulas); }
+
 TEST(TidyTest, FilesBeginWithANounOrAVerb) { ExpectKept(Opening); }
 
 TEST(TidyTest, NothingIsLeftOver) { ExpectKept(Leftovers); }
