@@ -20,9 +20,7 @@ void ClientState::set_user(std::shared_ptr<const User> user, const std::string& 
   user_ = std::move(user);
   introducer_ = worker_.services.access.IntroducerOf(user_.get());
   record_->set_user(user_ ? user_->name() : std::string(kDefaultUser));
-  // What was read ahead is parsed again, by the caps of this user.
-  worker_.read_ahead.Drop();
-  parser_.Restart();
+  worker_.read_ahead.Drop(parser_);
   parser_.set_caps(user_ ? kRespCaps : kRespCapsBeforeAuth);
   if (news_ && !news_->IsPermitted(user_.get())) Close();
 }

@@ -59,6 +59,10 @@ class ReadAhead {
   [[nodiscard]] Command Pop(Limiter& limiter);
   // Drops the remaining commands. Their bytes must be parsed again.
   void Drop() noexcept { next_ = commands_.size(); }
+  void Drop(RespParser& parser) noexcept {  // which will do so
+    Drop();
+    parser.Restart();
+  }
 
  private:
   struct Parsed {

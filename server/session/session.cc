@@ -156,10 +156,7 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
     turn.wake = waiter_ ? waiter_->ReadyAt(at) : client_.paused_until();
     break;
   }
-  if (!ahead.empty()) {
-    ahead.Drop();
-    parser_.Restart();
-  }
+  if (!ahead.empty()) ahead.Drop(parser_);
   if (hand_over_) turn.next = Next::kHandOver;
   if (client_.is_closing()) turn.next = Next::kClose;
   turn.completed = turn.consumed > 0;
