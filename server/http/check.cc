@@ -13,13 +13,13 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 
 #include "core/commands/request_grammar.h"
 #include "core/words/limit_grammar.h"
 #include "protocol/http_status.h"
 #include "protocol/http_target.h"
+#include "protocol/json_writer.h"
 #include "protocol/resp_parser.h"
 #include "server/access/denial.h"
 #include "server/access/user.h"
@@ -44,17 +44,20 @@ void Allow(HttpExchange& exchange) {
 
 // Ends the response to a denial.
 void EndWithProblem(HttpExchange& exchange, const CheckAnswer& answer, HttpWriter& writer,
-                    const nlohmann::ordered_json& problem) {
+                    std::string_view problem) {
   if (!answer.has_problem) return exchange.End();
   writer.Field("Content-Type", kProblem);
-  exchange.End(problem.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  exchange.End(problem);
 }
 
 void DenyMissing(HttpExchange& exchange, const CheckAnswer& answer) {
-  HttpWriter& writer = exchange.Begin(answer.denied);
-  EndWithProblem(exchange, answer, writer,
-                 {{"title", ReasonPhrase(answer.denied)},
-                  {"detail", "The request lacks a value that its limits need."}});
+  std::string problem;
+  JsonWriter(problem)
+      .Object()
+      .Field("title", ReasonPhrase(answer.denied))
+      .Field("detail", "The request lacks a value that its limits need.")
+      .EndObject();
+  EndWithProblem(exchange, answer, exchange.Begin(answer.denied), problem);
 }
 
 // Answers with the verdict; with yes if the request was admitted before.
@@ -74,11 +77,14 @@ class CheckReader final : public VerdictReader {
     fields.Write(exchange_.services().limiter, writer);
     if (!fields.decisive().empty()) writer.Field("X-Weir-Limit", fields.decisive());
     if (verdict.allowed) return exchange_.End();
-    nlohmann::ordered_json problem = {
-        {"type", kQuotaExceeded},
-        {"title", "Request cannot be satisfied as assigned quota has been exceeded"}};
+    std::string problem;
+    JsonWriter json(problem);
+    json.Object()
+        .Field("type", kQuotaExceeded)
+        .Field("title", "Request cannot be satisfied as assigned quota has been exceeded");
     const std::vector<std::string_view> violated = fields.violated();
-    if (!violated.empty()) problem["violated-policies"] = violated;
+    if (!violated.empty()) json.Field("violated-policies", violated);
+    json.EndObject();
     EndWithProblem(exchange_, answer_, writer, problem);
   }
 

@@ -1,10 +1,9 @@
 // /livez and /readyz, for the probes of an orchestrator or a load balancer.
-#include <string_view>
+#include <cstdint>
+#include <string>
 
-#include "absl/strings/str_cat.h"
-
-#include "core/base/status.h"
 #include "protocol/http_target.h"
+#include "protocol/json_writer.h"
 #include "server/http/http_exchange.h"
 #include "server/http/http_route.h"
 
@@ -23,8 +22,6 @@ bool ReadRole(HttpExchange& exchange, bool& asks_for_primary) {
   return true;
 }
 
-constexpr std::string_view YesOrNo(bool value) { return value ? "true" : "false"; }
-
 }  // namespace
 
 void Livez(HttpExchange& exchange) { exchange.Answer(200, kPlainText, "ok\n"); }
@@ -36,9 +33,12 @@ void Readyz(HttpExchange& exchange) {
   bool asks_for_primary = false;
   if (!ReadRole(exchange, asks_for_primary)) return;
   const Services& services = exchange.services();
+  std::string text;
+  JsonWriter json(text);
   if (services.admission().loading()) {
     const std::uint64_t buckets = services.state->load_report().loaded.load();
-    return exchange.Answer(503, kJson, absl::StrCat(R"({"loading":{"buckets":)", buckets, "}}"));
+    json.Object().Object("loading").Field("buckets", buckets).EndObject().EndObject();
+    return exchange.Answer(503, kJson, text);
   }
   if (services.admission().cannot_save()) {
     return exchange.Answer(503, kJson, R"({"persist":"failing"})");
@@ -47,10 +47,9 @@ void Readyz(HttpExchange& exchange) {
     const bool is_complete = services.replication->is_complete();
     const bool is_link_up = services.replication->is_link_up();
     if (asks_for_primary || !is_complete || !is_link_up) {
-      return exchange.Answer(
-          503, kJson,
-          absl::StrCat(R"({"replica":{"complete":)", AbslView(YesOrNo(is_complete)),
-                       R"(,"link_up":)", AbslView(YesOrNo(is_link_up)), "}}"));
+      json.Object().Object("replica").Field("complete", is_complete).Field("link_up", is_link_up);
+      json.EndObject().EndObject();
+      return exchange.Answer(503, kJson, text);
     }
   }
   if (services.admission().gated())

@@ -14,7 +14,7 @@
 
 #include "core/base/check.h"
 #include "core/base/status.h"
-#include "protocol/json_string.h"
+#include "protocol/json_writer.h"
 #include "server/access/access_list.h"
 #include "server/commands/command_table.h"
 #include "server/os/wipe.h"
@@ -84,9 +84,8 @@ int StatusOfError(std::string_view error) noexcept {
 }
 
 std::string ErrorJson(std::string_view error) {
-  std::string json = "{\"error\":";
-  AppendJsonString(error, json);
-  json += '}';
+  std::string json;
+  JsonWriter(json).Object().Field("error", error).EndObject();
   return json;
 }
 

@@ -9,7 +9,7 @@
 #include "core/base/check.h"
 #include "core/base/status.h"
 #include "protocol/integer.h"
-#include "protocol/json_string.h"
+#include "protocol/json_writer.h"
 #include "server/http/http_exchange.h"
 
 namespace weir {
@@ -18,8 +18,8 @@ namespace {
 // Walks over a reply from left to right.
 class ReplyReader {
  public:
-  ReplyReader(std::string_view reply, JsonBytes bytes, std::string& out)
-      : rest_(reply), bytes_(bytes), out_(out) {}
+  ReplyReader(std::string_view reply, JsonBytes bytes, JsonWriter json)
+      : rest_(reply), bytes_(bytes), json_(json) {}
 
   [[nodiscard]] bool at_end() const noexcept { return rest_.empty(); }
 
@@ -28,9 +28,9 @@ class ReplyReader {
     const std::string_view text = line.substr(1);
     switch (line.front()) {
       case '+':
-        return text == "OK" ? AppendJsonString(text, out_) : AppendText(text);
+        return AppendText(text, text == "OK" ? JsonBytes::kText : bytes_);
       case ':':
-        out_ += text;
+        json_.Value(NumberOf(text));
         return;
       case '$':
         return AppendBulk(NumberOf(text));
@@ -55,36 +55,35 @@ class ReplyReader {
     return line;
   }
 
-  void AppendText(std::string_view text) {
-    if (bytes_ == JsonBytes::kText) return AppendJsonString(text, out_);
+  void AppendText(std::string_view text, JsonBytes bytes) {
     std::string encoded;
-    absl::Base64Escape(AbslView(text), &encoded);
-    AppendJsonString(encoded, out_);
+    if (bytes == JsonBytes::kBase64) {
+      absl::Base64Escape(AbslView(text), &encoded);
+      text = encoded;
+    }
+    json_.Value(text);
   }
 
   void AppendBulk(std::int64_t size) {
     if (size < 0) return AppendNull();
     const auto bytes = static_cast<std::size_t>(size);
     WEIR_CHECK(bytes + 2 <= rest_.size());
-    AppendText(rest_.substr(0, bytes));
+    AppendText(rest_.substr(0, bytes), bytes_);
     rest_.remove_prefix(bytes + 2);
   }
 
   void AppendArray(std::int64_t size) {
     if (size < 0) return AppendNull();
-    out_ += '[';
-    for (std::int64_t i = 0; i < size; ++i) {
-      if (i > 0) out_ += ',';
-      AppendValue();
-    }
-    out_ += ']';
+    json_.Array();
+    for (std::int64_t i = 0; i < size; ++i) AppendValue();
+    json_.EndArray();
   }
 
-  void AppendNull() { out_ += "null"; }
+  void AppendNull() { json_.Value(std::nullopt); }
 
   std::string_view rest_;
   const JsonBytes bytes_;
-  std::string& out_;
+  JsonWriter json_;
 };
 
 }  // namespace
@@ -95,15 +94,16 @@ void AppendJsonReply(std::string_view reply, JsonBytes bytes, std::string& out) 
     out += ErrorJson(reply.substr(1, reply.size() - 3));
     return;
   }
-  out += "{\"result\":";
+  JsonWriter json(out);
+  json.Object().Name("result");
   if (reply.empty()) {
-    out += "null";
+    json.Value(std::nullopt);
   } else {
-    ReplyReader reader(reply, bytes, out);
+    ReplyReader reader(reply, bytes, json);
     reader.AppendValue();
     WEIR_CHECK(reader.at_end());
   }
-  out += '}';
+  json.EndObject();
 }
 
 }  // namespace weir

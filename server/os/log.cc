@@ -4,10 +4,11 @@
 #include <memory>
 #include <utility>
 
-#include <nlohmann/json.hpp>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+
+#include "protocol/json_writer.h"
 
 namespace weir {
 namespace {
@@ -43,9 +44,8 @@ class JsonMessage final : public spdlog::custom_flag_formatter {
   static constexpr char kFlag = '*';
   void format(const spdlog::details::log_msg& message, const std::tm& /*time*/,
               spdlog::memory_buf_t& line) override {
-    const std::string text =
-        nlohmann::json(std::string_view(message.payload.data(), message.payload.size()))
-            .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    std::string text;
+    JsonWriter(text).Value(std::string_view(message.payload.data(), message.payload.size()));
     line.append(text.data(), text.data() + text.size());
   }
   [[nodiscard]] std::unique_ptr<custom_flag_formatter> clone() const override {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/words/number_word.h"
-#include "protocol/json_string.h"
+#include "protocol/json_writer.h"
 #include "server/access/user.h"
 #include "server/commands/command_table.h"
 #include "server/health/health_watch.h"
@@ -25,24 +25,20 @@ constexpr std::array<std::string_view, 1> kRight = {"INFO"};
 constexpr std::array<std::string_view, 2> kCommandsRight = {"SLOWLOG", "GET"};
 constexpr std::int64_t kLatestMs = std::int64_t{1} << 53;  // what JSON's readers keep exactly
 
-void AppendEvent(const ServerEvent& event, std::string& json) {
-  absl::StrAppend(&json, R"({"time_ms":)", event.time_ms, R"(,"kind":)");
-  AppendJsonString(WordOf(event.kind), json);
-  json += R"(,"who":)";
-  AppendJsonString(event.who, json);
-  json += R"(,"text":)";
-  AppendJsonString(event.text, json);
-  json += '}';
-}
-
 std::string EventsJson(const std::vector<ServerEvent>& events) {
-  std::string json = R"({"events":[)";
+  std::string text;
+  JsonWriter json(text);
+  json.Object().Array("events");
   for (const ServerEvent& event : events) {
-    if (!json.ends_with('[')) json += ',';
-    AppendEvent(event, json);
+    json.Object()
+        .Field("time_ms", event.time_ms)
+        .Field("kind", WordOf(event.kind))
+        .Field("who", event.who)
+        .Field("text", event.text)
+        .EndObject();
   }
-  json += "]}";
-  return json;
+  json.EndArray().EndObject();
+  return text;
 }
 
 }  // namespace

@@ -9,20 +9,16 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-
-#include "core/base/status.h"
 #include "core/commands/reply_numbers.h"
 #include "core/limiter/hold_request.h"
 #include "core/limiter/limiter.h"
 #include "core/limiter/live_bucket.h"
 #include "core/policies/overrides.h"
 #include "core/policies/policies.h"
-#include "protocol/json_string.h"
+#include "protocol/json_writer.h"
 #include "server/http/http_exchange.h"
 #include "server/http/http_route.h"
 #include "server/page/list_answer.h"
-#include "server/page/page_json.h"
 #include "server/page/page_request.h"
 #include "server/session/call.h"
 
@@ -44,51 +40,48 @@ std::optional<std::int64_t> NextTokenMillis(Limiter& limiter, std::string_view k
   return millis < 0 ? std::nullopt : std::optional(millis);
 }
 
-std::string NumberOrNull(std::optional<std::int64_t> number) {
-  return number ? absl::StrCat(*number) : "null";
-}
-
-void AppendBuckets(Services& services, std::string_view key, Instant now, std::string& out) {
+void AppendBuckets(Services& services, std::string_view key, Instant now, JsonWriter json) {
   const std::vector<LiveBucket> buckets = services.limiter.Inspect(
       key, now, [&](const Limit& limit) { return services.policies.PresentLimit(limit, key); });
-  char separator = '[';
-  out += "\"buckets\":";
+  json.Array("buckets");
   for (const LiveBucket& bucket : buckets) {
-    out += separator;
-    separator = ',';
-    out += "{\"limit\":";
-    AppendJsonString(BucketName(services.policies, bucket.limit), out);
     // The limit of CL.THROTTLE comes with each request, so its bucket has no numbers.
-    const bool has_numbers = bucket.remaining >= 0;
-    absl::StrAppend(
-        &out, ",\"remaining\":", bucket.remaining,
-        ",\"capacity\":", has_numbers ? absl::StrCat(bucket.limit.capacity_tokens()) : "null",
-        ",\"held\":", bucket.limit.is_held() ? "true" : "false", ",\"used\":", bucket.used,
-        ",\"reset_after_ms\":", CeilMillis(bucket.reset_after),
-        ",\"next_token_ms\":", NumberOrNull(NextTokenMillis(services.limiter, key, bucket, now)),
-        ",\"banned_ms\":", CeilMillis(bucket.ban_left), "}");
+    std::optional<std::int64_t> capacity;
+    if (bucket.remaining >= 0) capacity = bucket.limit.capacity_tokens();
+    json.Object()
+        .Field("limit", BucketName(services.policies, bucket.limit))
+        .Field("remaining", bucket.remaining)
+        .Field("capacity", capacity)
+        .Field("held", bucket.limit.is_held())
+        .Field("used", bucket.used)
+        .Field("reset_after_ms", CeilMillis(bucket.reset_after))
+        .Field("next_token_ms", NextTokenMillis(services.limiter, key, bucket, now))
+        .Field("banned_ms", CeilMillis(bucket.ban_left))
+        .EndObject();
   }
-  out += buckets.empty() ? "[]" : "]";
+  json.EndArray();
 }
 
 // Open holds first, then those that are settled.
-void AppendHolds(Services& services, std::string_view key, Instant now, std::string& out) {
+void AppendHolds(Services& services, std::string_view key, Instant now, JsonWriter json) {
   const std::vector<LiveHold> holds = services.limiter.InspectHolds(
       key, now, [&](const Limit& limit) { return services.policies.PresentLimit(limit, key); });
-  out += "\"holds\":[";
+  json.Array("holds");
   for (const LiveHold& hold : holds) {
-    out += &hold == &holds.front() ? "{\"id\":" : ",{\"id\":";
-    AppendJsonString(hold.id, out);
-    absl::StrAppend(&out, ",\"settled\":", hold.settled ? "true" : "false",
-                    ",\"expires_in_ms\":", CeilMillis(hold.expires_in), ",\"limits\":[");
+    json.Object()
+        .Field("id", hold.id)
+        .Field("settled", hold.settled)
+        .Field("expires_in_ms", CeilMillis(hold.expires_in))
+        .Array("limits");
     for (const LiveHold::Part& part : hold.parts) {
-      out += &part == &hold.parts.front() ? "{\"limit\":" : ",{\"limit\":";
-      AppendJsonString(BucketName(services.policies, part.limit), out);
-      absl::StrAppend(&out, ",\"cost\":", TokensShown(part.cost), "}");
+      json.Object()
+          .Field("limit", BucketName(services.policies, part.limit))
+          .Field("cost", TokensShown(part.cost))
+          .EndObject();
     }
-    out += "]}";
+    json.EndArray().EndObject();
   }
-  out += ']';
+  json.EndArray();
 }
 
 using OverrideOfKey = std::pair<std::shared_ptr<const Policy>, std::shared_ptr<const PolicyLimits>>;
@@ -108,17 +101,14 @@ void AnswerWithOverrides(HttpExchange& exchange, std::string json,
                          std::vector<OverrideOfKey> overrides) {
   auto list = std::make_unique<ListAnswer>();
   list->json = std::move(json);
-  list->json += "\"overrides\":[";
+  JsonWriter(list->json).Array("overrides");
   list->all = overrides.size();
   list->most = overrides.size();
-  list->append_next = [overrides = std::move(overrides), next = std::size_t{0}](
-                          std::string_view open, std::string& out) mutable {
+  list->append_next = [overrides = std::move(overrides),
+                       next = std::size_t{0}](JsonWriter member) mutable {
     const auto& [policy, limits] = overrides[next++];
-    absl::StrAppend(&out, AbslView(open), "\"policy\":");
-    AppendJsonString(policy->name, out);
-    out += ',';
-    AppendLimits(*limits, out);
-    out += '}';
+    AppendLimits(*limits, member.Object().Field("policy", policy->name));
+    member.EndObject();
     return true;
   };
   WriteList(std::move(list), exchange);
@@ -136,15 +126,13 @@ void ApiKey(HttpExchange& exchange) {
   exchange.session().work().Charge(services.policies.size().policies / kPoliciesPerUnit);
   const std::uint64_t slots_before = Limiter::SlotsVisited();
   const Instant now = services.explicit_time.View(exchange.now());
-  std::string out = absl::StrCat("{\"time_ms\":", UnixMillis(services, exchange.now()), ",");
-  AppendKey(*key, out);
-  out += ',';
-  AppendBuckets(services, *key, now, out);
-  out += ',';
-  AppendHolds(services, *key, now, out);
-  out += ',';
+  std::string text;
+  JsonWriter json(text);
+  AppendKey(*key, json.Object().Field("time_ms", UnixMillis(services, exchange.now())));
+  AppendBuckets(services, *key, now, json);
+  AppendHolds(services, *key, now, json);
   exchange.session().work().Charge((Limiter::SlotsVisited() - slots_before) / kSlotsPerUnit);
-  AnswerWithOverrides(exchange, std::move(out), OverridesOf(services.policies, *key));
+  AnswerWithOverrides(exchange, std::move(text), OverridesOf(services.policies, *key));
 }
 
 void ApiKeyReset(HttpExchange& exchange) {

@@ -21,7 +21,7 @@
 #include "core/rules/limit_counters.h"
 #include "core/rules/top_keys.h"
 #include "core/words/number_word.h"
-#include "protocol/json_string.h"
+#include "protocol/json_writer.h"
 #include "server/config/version.h"
 #include "server/health/health_watch.h"
 #include "server/http/http_exchange.h"
@@ -29,7 +29,6 @@
 #include "server/http/request_tally.h"
 #include "server/observe/latency_histogram.h"
 #include "server/page/api_parameters.h"
-#include "server/page/page_json.h"
 #include "server/page/page_request.h"
 #include "server/session/server_reader.h"
 
@@ -65,7 +64,7 @@ std::string OrNull(std::optional<Integer> number) {
 
 std::string JsonString(std::string_view text) {
   std::string json;
-  AppendJsonString(text, json);
+  JsonWriter(json).Value(text);
   return json;
 }
 
@@ -218,7 +217,7 @@ std::string HistoryJson(const History::Steps& steps, std::int64_t width, std::in
     const std::string_view name = series.limit.empty() ? kTotal : std::string_view(series.limit);
     if (wanted != kAllLimits && wanted != name) continue;
     json += std::exchange(is_first, false) ? R"({"limit":)" : R"(,{"limit":)";
-    AppendJsonString(name, json);
+    JsonWriter(json).Value(name);
     AppendSeries(series, steps.missing, json);
     json += '}';
   }
@@ -269,7 +268,7 @@ std::string LimitsJson(HttpExchange& exchange) {
   for (std::size_t i = 0; i < shown; ++i) {
     const LimitRow& row = *busiest[i];
     json += i == 0 ? R"({"limit":)" : R"(,{"limit":)";
-    AppendJsonString(row.first, json);
+    JsonWriter(json).Value(row.first);
     json += ',';
     AppendNumbers(row.second, json);
     absl::StrAppend(&json, R"(,"shadow":)", IsShadow(row) ? "true" : "false", R"(,"recent":)");
@@ -290,7 +289,7 @@ std::string TopJson(std::string_view by, std::span<const TopKeys::Row> rows) {
   std::string json = absl::StrCat(R"({"by":")", AbslView(by), R"(","keys":[)");
   for (std::size_t i = 0; i < rows.size(); ++i) {
     json += i == 0 ? "{" : ",{";
-    AppendKey(rows[i].key, json);
+    AppendKey(rows[i].key, JsonWriter(json));
     const bool may_be_cut = rows[i].key.size() == kTopKeyBytesMax;
     absl::StrAppend(&json, R"(,"cut":)", may_be_cut ? "true" : "false", R"(,"count":)",
                     rows[i].count, R"(,"error":)", rows[i].error, "}");

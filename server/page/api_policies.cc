@@ -20,13 +20,12 @@
 #include "core/policies/overrides.h"
 #include "core/policies/policies.h"
 #include "protocol/http_target.h"
-#include "protocol/json_string.h"
+#include "protocol/json_writer.h"
 #include "server/http/http_exchange.h"
 #include "server/http/http_route.h"
 #include "server/json/json_body.h"
 #include "server/page/limits_body.h"
 #include "server/page/list_answer.h"
-#include "server/page/page_json.h"
 #include "server/page/page_request.h"
 
 namespace weir {
@@ -58,19 +57,13 @@ std::optional<Place> ReadPlace(std::string_view path) {
 bool IsRead(const HttpHead& head) { return head.method == "GET" || head.method == "HEAD"; }
 
 // Appends the name, the limits and the state of a policy, as fields. `file`: the policy file.
-void AppendPolicy(const Policy& policy, std::string_view file, std::string& out) {
-  out += "\"name\":";
-  AppendJsonString(policy.name, out);
-  out += ',';
-  AppendLimits(policy.limits, out);
-  absl::StrAppend(&out, ",\"retired\":", policy.retired ? "true" : "false",
-                  ",\"from_file\":", policy.from_file ? "true" : "false", ",\"file\":");
+void AppendPolicy(const Policy& policy, std::string_view file, JsonWriter json) {
   const bool is_known = policy.from_file && !policy.retired && !file.empty();
-  if (is_known) {
-    AppendJsonString(file, out);
-  } else {
-    out += "null";
-  }
+  json.Field("name", policy.name);
+  AppendLimits(policy.limits, json);
+  json.Field("retired", policy.retired)
+      .Field("from_file", policy.from_file)
+      .Field("file", is_known ? std::optional(file) : std::nullopt);
 }
 
 void ListPolicies(HttpExchange& exchange) {
@@ -80,16 +73,14 @@ void ListPolicies(HttpExchange& exchange) {
   if (!exchange.CanLook()) return;
   std::vector<std::shared_ptr<const Policy>> policies = exchange.services().policies.All();
   auto list = std::make_unique<ListAnswer>();
-  list->json = "{\"policies\":[";
+  JsonWriter(list->json).Object().Array("policies");
   list->all = policies.size();
   list->most = policies.size();
   list->append_next = [policies = std::move(policies), next = std::size_t{0},
-                       &file = exchange.services().options.policies](std::string_view open,
-                                                                     std::string& out) mutable {
+                       &file = exchange.services().options.policies](JsonWriter json) mutable {
     const Policy& policy = *policies[next++];
-    out += open;
-    AppendPolicy(policy, file, out);
-    absl::StrAppend(&out, ",\"overrides\":", policy.overrides->size(), "}");
+    AppendPolicy(policy, file, json.Object());
+    json.Field("overrides", policy.overrides->size()).EndObject();
     return true;
   };
   WriteList(std::move(list), exchange);
@@ -104,20 +95,17 @@ void ShowPolicy(HttpExchange& exchange, std::string_view name) {
   const std::shared_ptr<const Policy> policy = exchange.services().policies.Find(name);
   if (!policy) return exchange.Fail(404, absl::StrCat("ERR ", UnknownPolicy(name).message()));
   auto list = std::make_unique<ListAnswer>();
-  list->json = "{";
-  AppendPolicy(*policy, exchange.services().options.policies, list->json);
-  list->json += ",\"overrides\":[";
+  JsonWriter json(list->json);
+  AppendPolicy(*policy, exchange.services().options.policies, json.Object());
+  json.Array("overrides");
   list->all = policy->overrides->size();
   list->most = kOverridesShown;
-  list->append_next = [policy, last = std::optional<std::string>()](std::string_view open,
-                                                                    std::string& out) mutable {
+  list->append_next = [policy, last = std::optional<std::string>()](JsonWriter member) mutable {
     std::optional<Overrides::Entry> next = policy->overrides->Next(last);
     if (!next) return false;
-    out += open;
-    AppendKey(next->first, out);
-    out += ',';
-    AppendLimits(*next->second, out);
-    out += '}';
+    AppendKey(next->first, member.Object());
+    AppendLimits(*next->second, member);
+    member.EndObject();
     last = std::move(next->first);
     return true;
   };

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 
 #include "core/base/ignore_case.h"
 #include "core/base/status.h"
@@ -21,6 +20,7 @@
 #include "core/limiter/limiter.h"
 #include "core/policies/limit_memo.h"
 #include "core/rules/calendar.h"
+#include "protocol/json_writer.h"
 #include "server/commands/command_table.h"
 #include "server/http/http_exchange.h"
 #include "server/http/http_route.h"
@@ -141,10 +141,14 @@ void ApiSimulate(HttpExchange& exchange) {
   const absl::StatusOr<Simulated> simulated = Simulate(exchange.services(), body, exchange.now());
   if (!simulated.ok()) return FailAsMistake(exchange, simulated.status());
   exchange.session().work().Charge(simulated->work / kDecisionsPerUnit);
-  exchange.Answer(200, kJson,
-                  absl::StrCat(R"({"allowed":")", simulated->allowed, R"(","remaining":[)",
-                               absl::StrJoin(simulated->remaining, ","), R"(],"retry_after_ms":[)",
-                               absl::StrJoin(simulated->retry_after_ms, ","), "]}"));
+  std::string text;
+  JsonWriter(text)
+      .Object()
+      .Field("allowed", simulated->allowed)
+      .Field("remaining", simulated->remaining)
+      .Field("retry_after_ms", simulated->retry_after_ms)
+      .EndObject();
+  exchange.Answer(200, kJson, text);
 }
 
 }  // namespace weir

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-
 #include "server/http/http_exchange.h"
 #include "server/json/json_body.h"
 
@@ -22,12 +20,12 @@ void WriteList(std::unique_ptr<ListAnswer> list, HttpExchange& exchange) {
           bytes);
     }
     const std::size_t begin = json.size();
-    is_at_end = !list->append_next(list->shown == 0 ? "{" : ",{", json);
+    is_at_end = !list->append_next(JsonWriter(json));
     if (!is_at_end) ++list->shown;
     exchange.session().work().Charge(1 + (json.size() - begin) / kJsonBytesPerUnit);
   }
   const std::size_t more = is_at_end || list->all < list->shown ? 0 : list->all - list->shown;
-  absl::StrAppend(&json, "],\"more\":", more, "}");
+  JsonWriter(json).EndArray().Field("more", more).EndObject();
   exchange.Answer(200, kJson, json);
 }
 

@@ -10,9 +10,10 @@
 #include <cstddef>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "absl/functional/any_invocable.h"
+
+#include "protocol/json_writer.h"
 
 namespace weir {
 
@@ -22,9 +23,8 @@ struct ListAnswer {
   std::string json;      // the begin of the answer, up to the bracket that opens the list
   std::size_t all = 0;   // members, as the answer begins
   std::size_t most = 0;  // members to show
-  // Appends `open` ("{" or ",{") and the next member up to its closing brace; returns false, with
-  // nothing appended, if there is none left.
-  absl::AnyInvocable<bool(std::string_view open, std::string& out)> append_next;
+  // Appends the next member; returns false, with nothing appended, if none is left.
+  absl::AnyInvocable<bool(JsonWriter json)> append_next;
 
   std::size_t shown = 0;
 };

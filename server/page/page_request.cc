@@ -1,14 +1,15 @@
 #include "server/page/page_request.h"
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <vector>
 
 #include "protocol/http_target.h"
-#include "protocol/json_string.h"
 #include "protocol/resp_parser.h"
 #include "server/access/access_list.h"
 #include "server/http/http_exchange.h"
+#include "server/session/services.h"
 
 namespace weir {
 namespace {
@@ -20,7 +21,8 @@ bool IsUnreserved(char c) noexcept {
          c == '.' || c == '_' || c == '~';
 }
 
-void AppendEncoded(std::string_view bytes, std::string& out) {
+std::string EncodedForUrl(std::string_view bytes) {
+  std::string out;
   constexpr std::string_view kDigits = "0123456789ABCDEF";
   for (const char c : bytes) {
     if (IsUnreserved(c)) {
@@ -32,6 +34,7 @@ void AppendEncoded(std::string_view bytes, std::string& out) {
     out += kDigits[byte >> 4U];
     out += kDigits[byte & 15U];
   }
+  return out;
 }
 
 }  // namespace
@@ -87,12 +90,19 @@ std::optional<std::string> ReadKey(HttpExchange& exchange) {
   return std::nullopt;
 }
 
-void AppendKey(std::string_view key, std::string& out) {
-  out += "\"key\":";
-  AppendJsonString(key, out);
-  out += R"(,"k":")";
-  AppendEncoded(key, out);
-  out += '"';
+std::int64_t UnixMillis(const Services& services, Instant instant) {
+  const Nanos wall = instant.time_since_epoch() + services.wall_clock_offset();
+  return std::chrono::floor<std::chrono::milliseconds>(wall).count();
+}
+
+void AppendKey(std::string_view key, JsonWriter json) {
+  json.Field("key", key).Field("k", EncodedForUrl(key));
+}
+
+void AppendLimits(const PolicyLimits& limits, JsonWriter json) {
+  json.Array("limits");
+  for (const PolicyLimit& limit : limits) json.Value(PolicyLimitText(limit));
+  json.EndArray();
 }
 
 }  // namespace weir

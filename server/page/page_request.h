@@ -1,15 +1,21 @@
-// The requests of the live page, as far as its handlers share them: the key in the URL, the guard
-// of changes, and the form of a key in JSON.
+// What the handlers of the live page share: the key in the URL, the guard of changes, and parts of
+// the answers.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "core/base/instant.h"
+#include "core/policies/policy.h"
+#include "protocol/json_writer.h"
+
 namespace weir {
 
 class HttpExchange;
+struct Services;
 
 // The reason for which the client may change nothing here, or an empty text. A change needs a user
 // of the users file: without users, anything that reaches the port would act as the one there is.
@@ -26,8 +32,14 @@ void RunChange(HttpExchange& exchange, std::span<const std::string_view> words);
 // The key in the query "k=user%3A42", decoded; nothing after answering 400.
 [[nodiscard]] std::optional<std::string> ReadKey(HttpExchange& exchange);
 
+// An instant of the server's clock as Unix time in milliseconds, as the wall clock has it.
+[[nodiscard]] std::int64_t UnixMillis(const Services& services, Instant instant);
+
 // Appends "key":"user:42","k":"user%3A42": the key as text, with U+FFFD in the place of bytes that
 // are not UTF-8, and its bytes as a URL needs them.
-void AppendKey(std::string_view key, std::string& out);
+void AppendKey(std::string_view key, JsonWriter json);
+
+// Appends "limits":["10/s","1000/h"].
+void AppendLimits(const PolicyLimits& limits, JsonWriter json);
 
 }  // namespace weir
