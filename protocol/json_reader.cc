@@ -23,8 +23,8 @@ class Sax {
   [[nodiscard]] absl::Status TakeStatus() { return std::move(status_); }
 
   // NOLINTBEGIN(readability-identifier-naming)
-  bool null() { return Goes(parts_.OnLiteral({})); }
-  bool boolean(bool value) { return Goes(parts_.OnLiteral(value)); }
+  bool null() { return Value({.kind = JsonKind::kNull}); }
+  bool boolean(bool value) { return Value({.kind = JsonKind::kFlag, .integer = value}); }
   bool number_integer(std::int64_t number) { return Integer(number, number); }
   bool number_unsigned(std::uint64_t number) {
     constexpr std::uint64_t kMax = std::numeric_limits<std::int64_t>::max();
@@ -32,9 +32,9 @@ class Sax {
     return Integer(number, static_cast<std::int64_t>(number));
   }
   bool number_float(double /*number*/, const std::string& text) {
-    return Goes(parts_.OnNumber(text, {}));
+    return Value({.kind = JsonKind::kNumber, .text = text});
   }
-  bool string(const std::string& text) { return Goes(parts_.OnText(text)); }
+  bool string(const std::string& text) { return Value({.kind = JsonKind::kText, .text = text}); }
   bool binary(const nlohmann::json::binary_t& /*bytes*/) { return false; }  // not in JSON
   bool start_object(std::size_t /*fields*/) { return Begin('{'); }
   bool start_array(std::size_t /*elements*/) { return Begin('['); }
@@ -54,11 +54,13 @@ class Sax {
     return status_.ok();
   }
 
+  bool Value(const JsonValue& value) { return Goes(parts_.OnValue(value)); }
+
   template <typename Number>
   bool Integer(Number number, std::optional<std::int64_t> integer) {
     char digits[kNumberBytesMax];
     const char* const end = std::to_chars(digits, digits + kNumberBytesMax, number).ptr;
-    return Goes(parts_.OnNumber({digits, static_cast<std::size_t>(end - digits)}, integer));
+    return Value({.kind = JsonKind::kNumber, .text = {digits, end}, .integer = integer});
   }
 
   bool Begin(char bracket) {

@@ -1,7 +1,7 @@
 // A reader of JSON that builds no tree: it calls a function for each part of a text.
 //
-//     {"key":"k","cost":1}      OnBegin('{') OnName("key") OnText("k") OnName("cost")
-//                               OnNumber("1", 1) OnEnd('}')
+//     {"key":"k","cost":1}    OnBegin('{') OnName("key") OnValue("k") OnName("cost") OnValue(1)
+//                             OnEnd('}')
 //
 // The grammar is that of nlohmann's parser: RFC 8259, without comments, in UTF-8. Arrays and
 // objects may be kJsonDepthMax deep. A number that a double cannot hold is an error.
@@ -20,6 +20,18 @@ namespace weir {
 
 inline constexpr std::size_t kJsonDepthMax = 16;
 
+// An object comes in its parts, so no JsonValue is one.
+enum class JsonKind : std::uint8_t { kText, kNumber, kFlag, kNull, kObject };
+
+// A value without brackets.
+struct JsonValue {
+  JsonKind kind;
+  std::string_view text{};  // of a number as it is spelled
+  // Of a number that is whole, within 64 bits and written without a fraction and an exponent; 1 for
+  // true and 0 for false.
+  std::optional<std::int64_t> integer{};
+};
+
 // The parts of a text, in their order. A status that is not OK ends the reading. The views last
 // until a function returns.
 class JsonParts {
@@ -29,12 +41,7 @@ class JsonParts {
   virtual absl::Status OnEnd(char bracket) = 0;
   // The name of a field.
   virtual absl::Status OnName(std::string_view name) = 0;
-  virtual absl::Status OnText(std::string_view text) = 0;
-  // `text` is as spelled; `integer` is set if it is a whole number within 64 bits, written without
-  // a fraction and an exponent.
-  virtual absl::Status OnNumber(std::string_view text, std::optional<std::int64_t> integer) = 0;
-  // true, false, or nothing for null.
-  virtual absl::Status OnLiteral(std::optional<bool> value) = 0;
+  virtual absl::Status OnValue(const JsonValue& value) = 0;
 
  protected:
   ~JsonParts() = default;

@@ -105,19 +105,13 @@ class FieldFinder final : private JsonParts {
     path_ += name;
     return absl::OkStatus();
   }
-  absl::Status OnText(std::string_view text) override { return Take(text); }
-  absl::Status OnNumber(std::string_view text, std::optional<std::int64_t> /*integer*/) override {
-    return Take(text);
-  }
-  absl::Status OnLiteral(std::optional<bool> value) override {
-    if (!value) return objects_.empty() ? NoObject() : absl::OkStatus();
-    return Take(*value ? "true" : "false");
-  }
-
-  absl::Status Take(std::string_view value) {
+  absl::Status OnValue(const JsonValue& value) override {
     if (objects_.empty()) return NoObject();
+    if (value.kind == JsonKind::kNull) return absl::OkStatus();
+    const bool is_flag = value.kind == JsonKind::kFlag;
     for (Field& field : fields_) {
-      if (!field.value && field.path == path_) field.value = value;
+      if (field.value || field.path != path_) continue;
+      field.value = !is_flag ? value.text : *value.integer == 0 ? "false" : "true";
     }
     return absl::OkStatus();
   }

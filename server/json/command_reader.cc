@@ -42,17 +42,11 @@ absl::Status CommandReader::OnEnd(char /*bracket*/) {
 
 absl::Status CommandReader::OnName(std::string_view /*name*/) { return Refusal(); }
 
-absl::Status CommandReader::OnText(std::string_view text) {
-  if (depth_ != words_depth_) return Refusal();
-  words_.Add(words_.Keep(text));
+absl::Status CommandReader::OnValue(const JsonValue& value) {
+  const bool is_word = value.kind == JsonKind::kText || value.kind == JsonKind::kNumber;
+  if (!is_word || depth_ != words_depth_) return Refusal();
+  words_.Add(words_.Keep(value.text));
   return absl::OkStatus();
 }
-
-absl::Status CommandReader::OnNumber(std::string_view text,
-                                     std::optional<std::int64_t> /*integer*/) {
-  return OnText(text);
-}
-
-absl::Status CommandReader::OnLiteral(std::optional<bool> /*value*/) { return Refusal(); }
 
 }  // namespace weir

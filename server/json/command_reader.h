@@ -6,8 +6,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
 
@@ -36,9 +34,7 @@ class CommandReader final : private JsonParts {
   absl::Status OnBegin(char bracket) override;
   absl::Status OnEnd(char bracket) override;
   absl::Status OnName(std::string_view name) override;
-  absl::Status OnText(std::string_view text) override;
-  absl::Status OnNumber(std::string_view text, std::optional<std::int64_t> integer) override;
-  absl::Status OnLiteral(std::optional<bool> value) override;
+  absl::Status OnValue(const JsonValue& value) override;
 
   absl::Status Read(std::size_t depth);
   [[nodiscard]] absl::Status Refusal() const;

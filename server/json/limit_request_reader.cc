@@ -1,12 +1,9 @@
 #include "server/json/limit_request_reader.h"
 
 #include <algorithm>
-#include <array>
-#include <limits>
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/quote.h"
 #include "core/base/status.h"
 #include "core/commands/request_grammar.h"
 #include "core/words/limit_grammar.h"
@@ -17,35 +14,86 @@ namespace {
 
 constexpr char kNoRequest[] = "a request must be an object with key and limits";
 
-// The names of the fields, and their values, by Field.
-struct FieldRow {
-  std::string_view name;
-  std::string_view value;
+enum class LimitField : std::uint8_t {
+  kKey,
+  kLimits,
+  kCost,
+  kAnd,
+  kDetails,
+  kUpto,
+  kHold,
+  kTtl,
+  kDo,
+  kRequests
 };
+using enum LimitField;
+
+// The fields, by LimitField.
 constexpr auto kFields = std::to_array<FieldRow>({
-    {"", ""},
-    {"key", "a string"},
-    {"limits", "a list of limits, as in [\"10/s\"]"},
-    {"cost", "a whole number from 0 to 9223372036854775807"},
-    {"and", "a list of objects, each with key, limits and cost"},
-    {"details", "true or false"},
-    {"upto", "a whole number from 1 to 9223372036854775807"},
-    {"hold", "a string, the id of a hold"},
-    {"ttl_ms", "a whole number from 1 to 86400000"},
-    {"do", kLimitCommandNames},
+    {"key", JsonKind::kText, "a string"},
+    {"limits", JsonKind::kText, "a list of limits, as in [\"10/s\"]", true},
+    {"cost", JsonKind::kNumber, "a whole number from 0 to 9223372036854775807"},
+    {"and", JsonKind::kObject, "a list of objects, each with key, limits and cost", true},
+    {"details", JsonKind::kFlag, "true or false"},
+    {"upto", JsonKind::kNumber, "a whole number from 1 to 9223372036854775807", false, 1},
+    {"hold", JsonKind::kText, "a string, the id of a hold"},
+    {"ttl_ms", JsonKind::kNumber, "a whole number from 1 to 86400000", false, 1},
+    {"do", JsonKind::kText, kLimitCommandNames},
+    {"requests", JsonKind::kObject, "a list of requests", true},
 });
-constexpr LimitFields kOfGroups = {LimitField::kKey, LimitField::kLimits, LimitField::kCost};
+constexpr std::size_t At(LimitField field) { return static_cast<std::size_t>(field); }
+constexpr FieldSet kOfGroups = {kKey, kLimits, kCost};
+
+constexpr FieldSet kOfAll = {kKey, kLimits, kCost, kAnd, kDetails};
+constexpr FieldSet kAsked = {kKey, kLimits};
+constexpr FieldSet kSettled = {kKey, kHold};
+
+constexpr auto kLimitCommands = std::to_array<LimitCommand>({
+    {"allow", "RL.ALLOW", kOfAll, kAsked},
+    {"cancel", "RL.CANCEL", {kKey, kAnd, kDetails, kHold}, kSettled},
+    {"charge", "RL.CHARGE", kOfAll, kAsked},
+    {"commit", "RL.COMMIT", {kKey, kLimits, kCost, kAnd, kDetails, kHold}, kSettled},
+    {"peek", "RL.PEEK", kOfAll, kAsked},
+    {"refund", "RL.REFUND", kOfAll, kAsked},
+    {"reserve",
+     "RL.RESERVE",
+     {kKey, kLimits, kCost, kAnd, kDetails, kHold, kTtl},
+     {kKey, kLimits, kHold, kTtl}},
+    {"take",
+     "RL.TAKE",
+     {kKey, kLimits, kCost, kAnd, kDetails, kUpto, kHold, kTtl},
+     {kKey, kLimits, kUpto}},
+});
+
+// The name of a field in errors: "key", or "and[0].key" of the second group.
+std::string FieldName(std::size_t field, std::size_t group) {
+  const std::string_view name = kFields[field].name;
+  if (group == 0) return std::string(name);
+  return absl::StrCat("and[", group - 1, "].", AbslView(name));
+}
+
+std::string Missing(std::string_view name) {
+  return absl::StrCat("field '", AbslView(name), "' is missing");
+}
 
 }  // namespace
 
+const LimitCommand* FindLimitCommand(std::string_view name) noexcept {
+  const auto* const found = std::ranges::find(kLimitCommands, name, &LimitCommand::name);
+  return found == kLimitCommands.end() ? nullptr : found;
+}
+
+LimitRequestReader::LimitRequestReader(std::string_view body)
+    : FieldReader(kFields), body_(body), words_(body) {}
+
 absl::Status LimitRequestReader::ReadRequest(const LimitCommand& command) {
   command_ = &command;
-  return ReadJson(body_, *this);
+  return Read(body_);
 }
 
 absl::Status LimitRequestReader::ReadBatch() {
   is_batch_ = true;
-  WEIR_RETURN_IF_ERROR(ReadJson(body_, *this));
+  WEIR_RETURN_IF_ERROR(Read(body_));
   if (seen_requests_) return absl::OkStatus();
   return absl::InvalidArgumentError("field 'requests' is missing: it must be a list of requests");
 }
@@ -59,42 +107,25 @@ std::vector<std::span<const std::string_view>> LimitRequestReader::commands() co
   return commands;
 }
 
-absl::Status LimitRequestReader::Fail(std::string_view what) {
-  if (!is_batch_) return absl::InvalidArgumentError(AbslView(what));
-  requests_.back().error = what;
-  failed_ = depth_ > 0;
-  if (!failed_) place_ = Place::kRequests;
-  return absl::OkStatus();
-}
-
-absl::Status LimitRequestReader::Refuse(Field field) { return Fail(Refusal(field, GroupIndex())); }
-
-std::string LimitRequestReader::Refusal(Field field, std::size_t group) {
-  return absl::StrCat("invalid field '", NameOf(field, group), "': must be ",
-                      AbslView(kFields[static_cast<std::size_t>(field)].value));
-}
-
-std::string LimitRequestReader::NameOf(Field field, std::size_t group) {
-  const absl::string_view name = AbslView(kFields[static_cast<std::size_t>(field)].name);
-  if (group == 0) return std::string(StdView(name));
-  return absl::StrCat("and[", group - 1, "].", name);
-}
-
-// Whether a field may stand in the present object. In a batch, the command may come behind it.
-bool LimitRequestReader::Allows(Field field) const {
-  if (field == Field::kNone) return false;
-  if (in_and_ && !kOfGroups.Has(field)) return false;
-  if (field == Field::kLimits) return true;  // it may be empty
+// In a batch, the command may come behind its fields.
+bool LimitRequestReader::IsKnown(std::size_t field) const {
+  if (InBatch()) return field == At(kRequests);
+  if (field == At(kRequests) || (InGroup() && !kOfGroups.Has(field))) return false;
+  if (field == At(kLimits)) return true;  // it may be empty
   return is_batch_ || command_->takes.Has(field);
 }
 
-std::string LimitRequestReader::KnownFields() const {
-  std::string known;
-  for (std::size_t i = 0; i < kFields.size(); ++i) {
-    if (!Allows(static_cast<Field>(i))) continue;
-    absl::StrAppend(&known, known.empty() ? "" : ", ", AbslView(kFields[i].name));
-  }
-  return known;
+std::string LimitRequestReader::KnownText() const {
+  return InBatch() ? "a batch has requests" : FieldReader::KnownText();
+}
+
+std::string LimitRequestReader::NameOf(std::size_t field) const {
+  return FieldName(field, GroupIndex());
+}
+
+bool LimitRequestReader::KeepsMistake(std::string_view what) {
+  if (is_batch_) requests_.back().error = what;
+  return is_batch_;
 }
 
 absl::Status LimitRequestReader::BeginRequest() {
@@ -107,166 +138,58 @@ absl::Status LimitRequestReader::BeginRequest() {
   groups_.clear();
   groups_.emplace_back();
   limits_.clear();
-  in_and_ = false;
   details_ = false;
-  upto_ = {};
-  hold_ = {};
-  ttl_ = {};
   return absl::OkStatus();
 }
 
-absl::Status LimitRequestReader::OnBegin(char bracket) {
-  const bool begins_request =
-      !failed_ && place_ == (is_batch_ ? Place::kRequests : Place::kOutside);
-  if (begins_request) WEIR_RETURN_IF_ERROR(BeginRequest());
-  if (begins_request || depth_ > 0) ++depth_;
-  if (failed_) return absl::OkStatus();
-  if (begins_request) {
-    if (bracket != '{') return Fail(kNoRequest);
-    place_ = Place::kRequest;
-  } else if (place_ == Place::kOutside && bracket == '{') {
-    place_ = Place::kBatch;
-  } else if (place_ == Place::kBatch && bracket == '[') {
-    place_ = Place::kRequests;
-  } else if (place_ == Place::kAnd && bracket == '{') {
-    place_ = Place::kGroup;
-    in_and_ = true;
-    groups_.emplace_back();
-  } else if (field_ == Field::kLimits && bracket == '[' && place_ != Place::kLimits) {
-    place_ = Place::kLimits;
-    group().limits_begin = limits_.size();
-  } else if (field_ == Field::kAnd && bracket == '[' && place_ == Place::kRequest) {
-    place_ = Place::kAnd;
-  } else {
-    return OnScalar();
-  }
+absl::Status LimitRequestReader::BeginObject() {
+  if (InBatch()) return absl::OkStatus();
+  if (!InGroup()) return BeginRequest();
+  groups_.emplace_back();
   return absl::OkStatus();
 }
 
-absl::Status LimitRequestReader::OnEnd(char /*bracket*/) {
-  if (depth_ > 0) --depth_;
-  if (failed_) {
-    if (depth_ > 0) return absl::OkStatus();
-    failed_ = false;
-    place_ = Place::kRequests;
+absl::Status LimitRequestReader::EndObject(FieldSet seen) {
+  if (InBatch()) {
+    seen_requests_ = seen.Has(kRequests);
     return absl::OkStatus();
   }
-  switch (place_) {
-    case Place::kRequest:
-      return FinishRequest();
-    case Place::kLimits:
-      place_ = in_and_ ? Place::kGroup : Place::kRequest;
-      group().limits_end = limits_.size();
+  groups_[GroupIndex()].seen = seen;
+  return InGroup() ? absl::OkStatus() : FinishRequest();
+}
+
+absl::Status LimitRequestReader::NoObject() {
+  if (objects() == 0 && is_batch_) {
+    return absl::InvalidArgumentError("a batch must be an object: {\"requests\":[...]}");
+  }
+  if (objects() > 0 && !InBatch()) return Refuse(At(kAnd));
+  WEIR_RETURN_IF_ERROR(BeginRequest());
+  return Fail(kNoRequest);
+}
+
+absl::Status LimitRequestReader::Store(std::size_t field, const JsonValue& value) {
+  Group& group = groups_[GroupIndex()];
+  static_assert(kFields.size() == std::tuple_size_v<decltype(group.values)>);
+  switch (static_cast<LimitField>(field)) {
+    case kLimits:
+      // Among the words it would not be read as a limit.
+      if (IsRequestKeyword(value.text)) {
+        return Fail(StdView(ParseLimitWord(value.text).status().message()));
+      }
+      if (group.limits_begin == group.limits_end) group.limits_begin = limits_.size();
+      limits_.push_back(words_.Keep(value.text));
+      group.limits_end = limits_.size();
       return absl::OkStatus();
-    case Place::kGroup:
-      place_ = Place::kAnd;
-      field_ = Field::kAnd;
-      in_and_ = false;
+    case kDetails:
+      details_ = value.integer == 1;
       return absl::OkStatus();
-    case Place::kAnd:
-      place_ = Place::kRequest;
-      return absl::OkStatus();
-    case Place::kRequests:
-      place_ = Place::kBatch;
-      return absl::OkStatus();
+    case kDo:
+      command_ = FindLimitCommand(value.text);
+      return command_ ? absl::OkStatus() : Refuse(field);
     default:
-      place_ = Place::kOutside;
+      group.values[field] = words_.Keep(value.text);
       return absl::OkStatus();
   }
-}
-
-absl::Status LimitRequestReader::OnName(std::string_view name) {
-  if (failed_) return absl::OkStatus();
-  if (place_ == Place::kBatch) {
-    if (name != "requests") {
-      return absl::InvalidArgumentError(
-          absl::StrCat("unknown field ", Quote(name), ": a batch has requests"));
-    }
-    if (seen_requests_) return absl::InvalidArgumentError("field 'requests' stands there twice");
-    seen_requests_ = true;
-    return absl::OkStatus();
-  }
-  const auto* const found = std::ranges::find(kFields, name, &FieldRow::name);
-  field_ = found == kFields.end() ? Field::kNone : static_cast<Field>(found - kFields.begin());
-  if (!Allows(field_)) {
-    return Fail(absl::StrCat("unknown field ", Quote(name), ": known are ", KnownFields()));
-  }
-  if (group().seen.Has(field_)) {
-    return Fail(absl::StrCat("field '", NameOf(field_, GroupIndex()), "' stands there twice"));
-  }
-  group().seen.Add(field_);
-  return absl::OkStatus();
-}
-
-// A value that does not fit its place.
-absl::Status LimitRequestReader::OnScalar() {
-  switch (place_) {
-    case Place::kOutside:
-      return absl::InvalidArgumentError(
-          is_batch_ ? "a batch must be an object: {\"requests\":[...]}" : kNoRequest);
-    case Place::kBatch:
-      return absl::InvalidArgumentError("invalid field 'requests': must be a list of requests");
-    case Place::kRequests:
-      WEIR_RETURN_IF_ERROR(BeginRequest());
-      return Fail(kNoRequest);
-    default:
-      return Refuse(field_);
-  }
-}
-
-absl::Status LimitRequestReader::OnText(std::string_view text) {
-  if (failed_) return absl::OkStatus();
-  if (place_ == Place::kLimits) {
-    // Among the words it would not be read as a limit.
-    if (IsRequestKeyword(text)) return Fail(StdView(ParseLimitWord(text).status().message()));
-    limits_.push_back(words_.Keep(text));
-    return absl::OkStatus();
-  }
-  if (!InObject()) return OnScalar();
-  switch (field_) {
-    case Field::kKey:
-      group().key = words_.Keep(text);
-      return absl::OkStatus();
-    case Field::kHold:
-      hold_ = words_.Keep(text);
-      return absl::OkStatus();
-    case Field::kDo:
-      command_ = FindLimitCommand(text);
-      return command_ ? absl::OkStatus() : Refuse(field_);
-    default:
-      return OnScalar();
-  }
-}
-
-// Where a number of the present object is kept; null for a field that is no number.
-std::string_view* LimitRequestReader::NumberOf(Field field) {
-  switch (field) {
-    case Field::kCost:
-      return &group().cost;
-    case Field::kUpto:
-      return &upto_;
-    case Field::kTtl:
-      return &ttl_;
-    default:
-      return nullptr;
-  }
-}
-
-absl::Status LimitRequestReader::OnNumber(std::string_view text,
-                                          std::optional<std::int64_t> integer) {
-  if (failed_) return absl::OkStatus();
-  std::string_view* const number = InObject() ? NumberOf(field_) : nullptr;
-  const std::int64_t min = field_ == Field::kCost ? 0 : 1;
-  if (!number || !integer || *integer < min) return OnScalar();
-  *number = words_.Keep(text);
-  return absl::OkStatus();
-}
-
-absl::Status LimitRequestReader::OnLiteral(std::optional<bool> value) {
-  if (failed_) return absl::OkStatus();
-  if (place_ != Place::kRequest || field_ != Field::kDetails || !value) return OnScalar();
-  details_ = *value;
-  return absl::OkStatus();
 }
 
 std::string LimitRequestReader::Mistake() const {
@@ -274,12 +197,9 @@ std::string LimitRequestReader::Mistake() const {
     std::string mistake = MistakeIn(i);
     if (!mistake.empty()) return mistake;
   }
-  const LimitFields& seen = groups_.front().seen;
-  if (!command_->takes.Has(Field::kTtl) || seen.Has(Field::kHold) == seen.Has(Field::kTtl)) {
-    return {};
-  }
-  return absl::StrCat("field '", NameOf(seen.Has(Field::kHold) ? Field::kTtl : Field::kHold, 0),
-                      "' is missing");
+  const FieldSet& seen = groups_.front().seen;
+  if (!command_->takes.Has(kTtl) || seen.Has(kHold) == seen.Has(kTtl)) return {};
+  return Missing(seen.Has(kHold) ? "ttl_ms" : "hold");
 }
 
 std::string LimitRequestReader::MistakeIn(std::size_t index) const {
@@ -290,23 +210,22 @@ std::string LimitRequestReader::MistakeIn(std::size_t index) const {
     return {};
   }
   for (std::size_t i = 0; i < kFields.size(); ++i) {
-    const auto field = static_cast<Field>(i);
-    const bool is_seen = group.seen.Has(field);
-    if (command_->needs.Has(field) && (index == 0 || kOfGroups.Has(field))) {
-      if (!is_seen) return absl::StrCat("field '", NameOf(field, index), "' is missing");
-      if (field == Field::kLimits && !has_limits) return Refusal(field, index);
+    const bool is_seen = group.seen.Has(i);
+    const bool is_empty = i == At(kLimits) && !has_limits;
+    if (command_->needs.Has(i) && (index == 0 || kOfGroups.Has(i))) {
+      if (!is_seen) return Missing(FieldName(i, index));
+      if (is_empty) return Refusal(FieldName(i, index), i);
     }
-    const bool is_empty = field == Field::kLimits && !has_limits;
-    if (!is_seen || is_empty || field == Field::kDo || command_->takes.Has(field)) continue;
-    return absl::StrCat("field '", NameOf(field, index), "' is not for ", AbslView(command_->name));
+    if (!is_seen || is_empty || i == At(kDo) || command_->takes.Has(i)) continue;
+    return absl::StrCat("field '", FieldName(i, index), "' is not for ", AbslView(command_->name));
   }
   return {};
 }
 
 void LimitRequestReader::AddGroup(const Group& group) {
-  words_.Add(group.key);
+  words_.Add(group.values[At(kKey)]);
   for (std::size_t i = group.limits_begin; i < group.limits_end; ++i) words_.Add(limits_[i]);
-  if (group.seen.Has(Field::kCost)) AddOption("COST", group.cost);
+  if (group.seen.Has(kCost)) AddOption("COST", group.values[At(kCost)]);
 }
 
 void LimitRequestReader::AddOption(std::string_view name, std::string_view value) {
@@ -315,18 +234,17 @@ void LimitRequestReader::AddOption(std::string_view name, std::string_view value
 }
 
 absl::Status LimitRequestReader::FinishRequest() {
-  place_ = is_batch_ ? Place::kRequests : Place::kOutside;
   if (const std::string mistake = Mistake(); !mistake.empty()) return Fail(mistake);
   words_.Add(command_->command);
-  AddGroup(groups_.front());
+  const Group& request = groups_.front();
+  AddGroup(request);
   for (const Group& other : std::span(groups_).subspan(1)) {
     words_.Add("AND");
     AddGroup(other);
   }
-  const LimitFields& seen = groups_.front().seen;
-  if (seen.Has(Field::kUpto)) AddOption("UPTO", upto_);
-  if (seen.Has(Field::kHold)) AddOption("HOLD", hold_);
-  if (seen.Has(Field::kTtl)) AddOption("TTL", ttl_);
+  if (request.seen.Has(kUpto)) AddOption("UPTO", request.values[At(kUpto)]);
+  if (request.seen.Has(kHold)) AddOption("HOLD", request.values[At(kHold)]);
+  if (request.seen.Has(kTtl)) AddOption("TTL", request.values[At(kTtl)]);
   if (details_) words_.Add("WITHLIMITS");
   requests_.back().command = words_.size();
   const absl::Status ended = words_.EndCommand();

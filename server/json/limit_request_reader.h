@@ -6,13 +6,13 @@
 //     batch   = {"requests": [request, ...]}        at most kJsonRequestsMax of them
 //
 // Fields come in any order, each once. The command decides which of them a request may have, and
-// which it must have (limit_command.h). "do" stands in batches only, where it is "allow" by
+// which it must have. "do" stands in batches only, where it is "allow" by
 // default. The words are those that a client of the Redis protocol would send.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,15 +20,31 @@
 
 #include "absl/status/status.h"
 
-#include "protocol/json_reader.h"
+#include "server/json/field_reader.h"
 #include "server/json/json_words.h"
-#include "server/json/limit_command.h"
 
 namespace weir {
 
-class LimitRequestReader final : private JsonParts {
+// A command about limits that has a path of its own under /v1.
+struct LimitCommand {
+  std::string_view name;     // "allow"
+  std::string_view command;  // "RL.ALLOW"
+  // The fields that a request may have, and those that it must have. "limits" may be empty, or
+  // missing, unless it is among the latter.
+  FieldSet takes;
+  FieldSet needs;
+};
+
+// Null if there is none.
+[[nodiscard]] const LimitCommand* FindLimitCommand(std::string_view name) noexcept;
+
+// The names of all commands: "allow, ... or take".
+inline constexpr std::string_view kLimitCommandNames =
+    "allow, cancel, charge, commit, peek, refund, reserve or take";
+
+class LimitRequestReader final : private FieldReader {
  public:
-  explicit LimitRequestReader(std::string_view body) : body_(body), words_(body) {}
+  explicit LimitRequestReader(std::string_view body);
 
   // Read the body, once. Fail with kInvalidArgument if it is no such body; a mistake inside a
   // request of a batch is that request's error.
@@ -49,30 +65,27 @@ class LimitRequestReader final : private JsonParts {
   [[nodiscard]] std::vector<std::span<const std::string_view>> commands() const;
 
  private:
-  using Field = LimitField;
-  // The innermost bracket that is open.
-  enum class Place : std::uint8_t { kOutside, kBatch, kRequests, kRequest, kLimits, kAnd, kGroup };
-
   struct Request {
     std::string error;
     std::size_t command = 0;  // in words_
   };
 
-  // A key with its limits.
+  // A key with its limits; the first one has the values of the request itself.
   struct Group {
-    LimitFields seen;
-    std::string_view key;
+    FieldSet seen;
     std::size_t limits_begin = 0;  // in limits_
     std::size_t limits_end = 0;
-    std::string_view cost;
+    std::array<std::string_view, 10> values;  // of texts and numbers, by field
   };
 
-  absl::Status OnBegin(char bracket) override;
-  absl::Status OnEnd(char bracket) override;
-  absl::Status OnName(std::string_view name) override;
-  absl::Status OnText(std::string_view text) override;
-  absl::Status OnNumber(std::string_view text, std::optional<std::int64_t> integer) override;
-  absl::Status OnLiteral(std::optional<bool> value) override;
+  bool IsKnown(std::size_t field) const override;
+  std::string KnownText() const override;
+  std::string NameOf(std::size_t field) const override;
+  absl::Status BeginObject() override;
+  absl::Status Store(std::size_t field, const JsonValue& value) override;
+  absl::Status EndObject(FieldSet seen) override;
+  absl::Status NoObject() override;
+  bool KeepsMistake(std::string_view what) override;
 
   absl::Status BeginRequest();
   absl::Status FinishRequest();
@@ -82,25 +95,13 @@ class LimitRequestReader final : private JsonParts {
   [[nodiscard]] std::string MistakeIn(std::size_t index) const;
   void AddGroup(const Group& group);
   void AddOption(std::string_view name, std::string_view value);
-  absl::Status OnScalar();
 
-  // Ends the reading of the present request with an error.
-  absl::Status Fail(std::string_view what);
-  absl::Status Refuse(Field field);
-  // The error of a field of a group whose value does not fit.
-  [[nodiscard]] static std::string Refusal(Field field, std::size_t group);
-  // The name of a field of a group: "and[0].key".
-  [[nodiscard]] static std::string NameOf(Field field, std::size_t group);
-  [[nodiscard]] std::string KnownFields() const;
-  [[nodiscard]] bool Allows(Field field) const;
-  [[nodiscard]] std::string_view* NumberOf(Field field);
-  [[nodiscard]] bool InObject() const noexcept {
-    return place_ == Place::kRequest || place_ == Place::kGroup;
-  }
-
+  [[nodiscard]] bool InBatch() const noexcept { return is_batch_ && objects() == 1; }
+  [[nodiscard]] bool InGroup() const noexcept { return objects() == (is_batch_ ? 3U : 2U); }
   // The group that is being read.
-  [[nodiscard]] std::size_t GroupIndex() const noexcept { return in_and_ ? groups_.size() - 1 : 0; }
-  [[nodiscard]] Group& group() { return groups_[GroupIndex()]; }
+  [[nodiscard]] std::size_t GroupIndex() const noexcept {
+    return InGroup() ? groups_.size() - 1 : 0;
+  }
 
   const std::string_view body_;
   JsonWords words_;
@@ -109,18 +110,10 @@ class LimitRequestReader final : private JsonParts {
   bool seen_requests_ = false;
 
   // The reading of the present request.
-  Place place_ = Place::kOutside;
   const LimitCommand* command_ = nullptr;
-  std::vector<Group> groups_;  // the first is the request itself
+  std::vector<Group> groups_;
   std::vector<std::string_view> limits_;
-  Field field_ = Field::kNone;
-  bool in_and_ = false;
   bool details_ = false;
-  std::string_view upto_;
-  std::string_view hold_;
-  std::string_view ttl_;
-  bool failed_ = false;    // the rest of the request is skipped
-  std::size_t depth_ = 0;  // of brackets, its own counted
 };
 
 }  // namespace weir

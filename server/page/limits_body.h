@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,16 +16,17 @@
 
 #include "absl/status/status.h"
 
-#include "core/policies/policy.h"
-#include "protocol/json_reader.h"
+#include "server/json/field_reader.h"
 
 namespace weir {
 
 inline constexpr std::size_t kArrivalsMax = 10'000;
 inline constexpr std::int64_t kArrivalMsMax = std::int64_t{366} * 24 * 3600 * 1000;
 
-class LimitsBody final : private JsonParts {
+class LimitsBody final : private FieldReader {
  public:
+  LimitsBody();
+
   // Read a body, once. Fail with kInvalidArgument and a text that says what is expected.
   [[nodiscard]] absl::Status ReadLimits(std::string_view body);
   [[nodiscard]] absl::Status ReadSimulation(std::string_view body);
@@ -37,26 +37,15 @@ class LimitsBody final : private JsonParts {
   [[nodiscard]] std::int64_t cost() const noexcept { return cost_; }
 
  private:
-  enum class Field : std::uint8_t { kNone, kLimits, kArrivals, kCost };
-
-  absl::Status OnBegin(char bracket) override;
-  absl::Status OnEnd(char bracket) override;
-  absl::Status OnName(std::string_view name) override;
-  absl::Status OnText(std::string_view text) override;
-  absl::Status OnNumber(std::string_view text, std::optional<std::int64_t> integer) override;
-  absl::Status OnLiteral(std::optional<bool> value) override;
-
-  absl::Status Read(std::string_view body);
-  [[nodiscard]] absl::Status Refusal() const;
+  bool IsKnown(std::size_t field) const override;
+  absl::Status Store(std::size_t field, const JsonValue& value) override;
+  absl::Status NoObject() override;
 
   bool simulates_ = false;
-  std::size_t depth_ = 0;  // of brackets
-  Field field_ = Field::kNone;
   std::vector<std::string> limits_;
   std::vector<std::string_view> limit_views_;
   std::vector<std::int64_t> arrivals_ms_;
   std::int64_t cost_ = 1;
-  unsigned seen_ = 0;  // fields, by Field
 };
 
 }  // namespace weir
