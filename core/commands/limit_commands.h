@@ -243,15 +243,17 @@ inline constexpr std::array kLimitCommands = {
                 .examples = examples::kRlThrottle,
                 .handler = Handlers::Throttle},
     CommandSpec{.name = "RL.TOP",
-                .arity = Between(1, 3),
+                .arity = Between(1, 4),
                 .flags = kReadOnly | kAdmin,
                 .group = "limit",
                 .complexity = "O(1000 * threads)",
                 .summary =
                     "Lists the keys denied most (10, at most 1,000): key (its first 128 bytes), "
                     "estimated denials, and maximum overestimate. NEAR: the keys admitted most "
-                    "often with at least 80 % of a limit in use, and how often that was.",
-                .syntax = "[rows] [NEAR]",
+                    "often with at least 80 % of a limit in use, and how often that was. LIMIT: "
+                    "the keys that one limit, by its name in RL.STATS, has denied most (at most "
+                    "32, of the 64 limits that deny).",
+                .syntax = "[rows] [NEAR|LIMIT name]",
                 .examples = examples::kTop,
                 .handler = Handlers::Top},
     CommandSpec{

@@ -161,6 +161,7 @@ inline constexpr std::array kThrottle = {
 inline constexpr std::array kTop = {
     Example{"RL.ALLOW user:42 none", "0 0 -1 0 0"},
     Example{"RL.TOP", "[[\"user:42\" 1 0]]"},
+    Example{"RL.TOP 5 LIMIT none", "[[\"user:42\" 1 0]]"},
     Example{"RL.ALLOW user:43 10/s COST 8", "1 2 0 800 0"},
     Example{"RL.TOP 5 NEAR", "[[\"user:43\" 1 0]]"},
 };

@@ -402,22 +402,29 @@ void LimitHandlers<Host>::Top(Call& call) {
   constexpr std::int64_t kRowsDefault = 10;
   Host host(call);
   auto arguments = host.arguments();
-  const auto is_near = [](std::string_view word) {
-    return absl::EqualsIgnoreCase(AbslView(word), "NEAR");
+  const auto has_word = [&arguments](std::string_view word, std::size_t from_end) {
+    return arguments.size() >= from_end &&
+           absl::EqualsIgnoreCase(AbslView(arguments[arguments.size() - from_end]), AbslView(word));
   };
-  const bool near = !arguments.empty() && is_near(arguments.back());
-  if (near) arguments = arguments.first(arguments.size() - 1);
+  std::optional<std::string_view> limit;
+  const bool near = !has_word("LIMIT", 2) && has_word("NEAR", 1);
+  if (near) {
+    arguments = arguments.first(arguments.size() - 1);
+  } else if (has_word("LIMIT", 2)) {
+    limit = arguments.back();
+    arguments = arguments.first(arguments.size() - 2);
+  }
   if (arguments.size() > 1) return host.Fail(absl::InvalidArgumentError("syntax error"));
   absl::StatusOr<std::int64_t> rows_max = kRowsDefault;
   if (!arguments.empty()) {
     rows_max = ReadNumber("rows", arguments[0], 1, static_cast<std::int64_t>(kTopKeysMax));
   }
   if (!rows_max.ok()) return host.Fail(rows_max.status());
-  std::vector<const TopKeys*> sketches;
-  for (const RequestCounters* counters : host.AllCounters()) {
-    sketches.push_back(near ? &counters->near_keys : &counters->denied_keys);
-  }
-  WriteTop(host.reply(), TopKeys::Merge(sketches, static_cast<std::size_t>(*rows_max)));
+  const std::vector<RequestCounters*> counters = host.AllCounters();
+  const auto rows = static_cast<std::size_t>(*rows_max);
+  WriteTop(host.reply(), limit  ? KeysOfLimit(counters, *limit, rows)
+                         : near ? MergedKeys(counters, &RequestCounters::near_keys, rows)
+                                : MergedKeys(counters, &RequestCounters::denied_keys, rows));
 }
 
 }  // namespace weir

@@ -119,6 +119,7 @@ void LimitTotals::Reset(Counters counters) {
   for (RequestCounters* request_counters : counters) {
     request_counters->limits.Reset();
     request_counters->denied_keys.Clear();
+    request_counters->keys_by_limit.Clear();
     request_counters->near_keys.Clear();
   }
   requests_.Reset(RequestsOf(counters));

@@ -45,7 +45,7 @@ class LimitTotals {
     std::uint64_t resets = 0;
   };
   [[nodiscard]] Reading Read(Counters counters);
-  // Forgets the counts, and the keys that were denied or near their limits most often.
+  // Forgets the counts, and the keys that were denied, by each limit too, or near their limits.
   void Reset(Counters counters);
 
  private:

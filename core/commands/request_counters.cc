@@ -3,8 +3,12 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "absl/base/attributes.h"
+#include "absl/status/statusor.h"
+
+#include "core/words/limit_grammar.h"
 
 namespace weir {
 
@@ -26,8 +30,12 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline void RequestCounters::Count(const ParsedRequ
     AddTo(&LimitCounters::bans, request, verdict.banned & ~verdict.repeated);
   }
   if (verdict.allowed) return;
-  const Check& decider = request.checks[verdict.limit_index];
+  CountDenied(request.checks[verdict.limit_index], request.limits[verdict.limit_index]->counted_as);
+}
+
+void RequestCounters::CountDenied(const Check& decider, std::string_view limit) {
   denied_keys.Add(decider.key, decider.hash.hash);
+  keys_by_limit.Add(limit, decider.key, decider.hash.hash);
 }
 
 void RequestCounters::Count(const ParsedRequest& request, const Verdict& verdict) {
@@ -53,7 +61,36 @@ void RequestCounters::CountThrottle(const Check& check, const Verdict& verdict) 
     near_keys.Add(check.key, check.hash.hash);
   }
   CountRequest(verdict);
-  if (!verdict.allowed) denied_keys.Add(check.key, check.hash.hash);
+  if (!verdict.allowed) CountDenied(check, kThrottleName);
+}
+
+std::vector<TopKeys::Row> MergedKeys(std::span<const RequestCounters* const> counters,
+                                     TopKeys RequestCounters::*keys, std::size_t rows_max) {
+  std::vector<const TopKeys*> sketches;
+  for (const RequestCounters* thread : counters) sketches.push_back(&(thread->*keys));
+  return TopKeys::Merge(sketches, rows_max);
+}
+
+namespace {
+
+std::vector<const LimitKeys*> KeysByLimit(std::span<const RequestCounters* const> counters) {
+  std::vector<const LimitKeys*> threads;
+  for (const RequestCounters* thread : counters) threads.push_back(&thread->keys_by_limit);
+  return threads;
+}
+
+}  // namespace
+
+std::vector<TopKeys::Row> KeysOfLimit(std::span<const RequestCounters* const> counters,
+                                      std::string_view limit, std::size_t rows_max) {
+  const absl::StatusOr<LimitWord> word = ParseLimitWord(limit);
+  const bool is_text = word.ok() && word->kind != LimitWord::Kind::kPolicy;
+  return LimitKeys::Merge(KeysByLimit(counters), is_text ? NameOf(*word) : std::string(limit),
+                          rows_max);
+}
+
+LimitKeys::LimitsOfKeys LimitsOfDeniedKeys(std::span<const RequestCounters* const> counters) {
+  return LimitKeys::ByKey(KeysByLimit(counters));
 }
 
 }  // namespace weir

@@ -3,23 +3,30 @@
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
+#include <vector>
 
+#include "core/base/clock.h"
 #include "core/base/counter.h"
 #include "core/commands/request_grammar.h"
 #include "core/rules/decision.h"
 #include "core/rules/limit.h"
 #include "core/rules/limit_counters.h"
+#include "core/rules/limit_keys.h"
 #include "core/rules/top_keys.h"
 
 namespace weir {
 
 // One thread owns it and counts; any thread may read. Cost of a count: one or two additions for
-// each limit, and for a denial or a limit that is nearly used up a TopKeys::Add.
+// each limit; for a limit that is nearly used up a TopKeys::Add, and for a denial one and a
+// LimitKeys::Add.
 class RequestCounters {
  public:
-  RequestCounters() = default;
+  // `clock` must outlive the counters.
+  explicit RequestCounters(const Clock& clock) : keys_by_limit(clock) {}
   RequestCounters(const RequestCounters&) = delete;
   RequestCounters& operator=(const RequestCounters&) = delete;
 
@@ -41,15 +48,31 @@ class RequestCounters {
   Counter bans;
   LimitCounterTable limits;
   TopKeys denied_keys;
+  LimitKeys keys_by_limit;  // the same denials, by the limit that decided
   // Added to once for each count of LimitCounters::near_limit: the key of that limit.
   TopKeys near_keys;
 
  private:
   void Count(const ParsedRequest& request, const Verdict& verdict, bool taken);
+  void CountDenied(const Check& decider, std::string_view limit);
   // Adds one to a count of the limits of `checks`, which has a bit for each check of the request.
   void AddTo(Counter LimitCounters::*count, const ParsedRequest& request, std::uint64_t checks);
 
   CountersHint throttle_;
 };
+
+// The keys of all threads that come up most often, with the greatest estimates first.
+[[nodiscard]] std::vector<TopKeys::Row> MergedKeys(std::span<const RequestCounters* const> counters,
+                                                   TopKeys RequestCounters::*keys,
+                                                   std::size_t rows_max);
+// The keys that a limit has denied most often; none if it has denied nothing lately. `limit`: its
+// name in statistics, or another spelling of its text: "10/1s" for "10/s".
+[[nodiscard]] std::vector<TopKeys::Row> KeysOfLimit(
+    std::span<const RequestCounters* const> counters, std::string_view limit, std::size_t rows_max);
+
+// The names of the limits that have denied each key, by the hashes of the keys, as far as the keys
+// are among those that the limits deny most.
+[[nodiscard]] LimitKeys::LimitsOfKeys LimitsOfDeniedKeys(
+    std::span<const RequestCounters* const> counters);
 
 }  // namespace weir

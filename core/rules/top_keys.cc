@@ -116,6 +116,15 @@ void TopKeys::Forget() {
   cleared_.store(false, std::memory_order_relaxed);
 }
 
+std::vector<std::uint64_t> TopKeys::tracked() const {
+  MutexLock lock(mutex_);
+  std::vector<std::uint64_t> hashes;
+  if (cleared_.load(std::memory_order_relaxed)) return hashes;
+  hashes.reserve(counted_.size());
+  for (const Counted& counted : counted_) hashes.push_back(counted.hash);
+  return hashes;
+}
+
 std::vector<TopKeys::Row> TopKeys::Merge(std::span<const TopKeys* const> sketches,
                                          std::size_t rows_max) {
   struct Sum {

@@ -62,6 +62,8 @@ class TopKeys {
   // and error.
   [[nodiscard]] static std::vector<Row> Merge(std::span<const TopKeys* const> sketches,
                                               std::size_t rows_max);
+  // The hashes of the tracked keys, in no order. For any thread.
+  [[nodiscard]] std::vector<std::uint64_t> tracked() const;
 
  private:
   // A tracked key. The owner changes it under the lock, except for the count.

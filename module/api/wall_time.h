@@ -5,10 +5,17 @@
 // tokens (core/rules/rule.h).
 #pragma once
 
+#include "core/base/clock.h"
 #include "core/base/instant.h"
 
 namespace weir {
 
 [[nodiscard]] Instant WallTime();
+
+// The same as a Clock.
+class WallClock final : public Clock {
+ public:
+  [[nodiscard]] Instant Now() const override { return WallTime(); }
+};
 
 }  // namespace weir

@@ -16,6 +16,7 @@
 #include "core/table/limit_registry.h"
 #include "module/api/load_arguments.h"
 #include "module/api/redis_api.h"
+#include "module/api/wall_time.h"
 #include "module/values/hold_sweeper.h"
 #include "module/values/key_buckets.h"
 #include "module/values/limit_texts.h"
@@ -49,7 +50,8 @@ class Module {
   HoldSweeper sweeper;
   LimitTexts limit_texts{registry, policies};
   LimitMemo memo{&policies};
-  RequestCounters request_counters;
+  const WallClock clock;
+  RequestCounters request_counters{clock};
   DecisionEvents events;
   LimitTotals limit_totals;
   LimitHint throttle_hint;

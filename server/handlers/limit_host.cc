@@ -94,8 +94,7 @@ class LimitHost {
   Worker& thread() const { return call_.session.worker(); }
   Services& shared() const { return call_.services(); }
   std::vector<RequestCounters*> AllCounters() {
-    std::vector<RequestCounters*> counters;
-    for (Worker* worker : shared().workers) counters.push_back(&worker->request_counters);
+    std::vector<RequestCounters*> counters = RequestCountersOf(shared());
     Charge(kWholeTableWork * counters.size());
     return counters;
   }

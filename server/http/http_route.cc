@@ -114,6 +114,7 @@ constexpr auto kAdminRoutes = std::to_array<HttpRoute>({
     ApiRoute("/api/history", kReads, ApiHistory),
     ApiRoute("/api/key", kReads, ApiKey),
     ApiRoute("/api/key/reset", "POST", ApiKeyReset),
+    ApiRoute("/api/limit", kReads, ApiLimit),
     ApiRoute("/api/limits", kReads, ApiLimits),
     ApiRoute("/api/now", kReads, ApiNow),
     ApiRoute("/api/peek", "POST", ApiPeek),

@@ -71,10 +71,13 @@ void ApiKeyReset(HttpExchange& exchange);
 void ApiHistory(HttpExchange& exchange);
 void ApiLimits(HttpExchange& exchange);
 void ApiNow(HttpExchange& exchange);
-void ApiTop(HttpExchange& exchange);
 
 // server/page/api_policies.cc
 void ApiPolicies(HttpExchange& exchange);
+
+// server/page/api_top.cc
+void ApiLimit(HttpExchange& exchange);
+void ApiTop(HttpExchange& exchange);
 
 // server/page/api_try.cc
 void ApiPeek(HttpExchange& exchange);

@@ -43,10 +43,8 @@ class Scrape : public ServerReader {
 
   [[nodiscard]] const LimitLabels::Folded& Limits() {
     if (!limits_) {
-      std::vector<RequestCounters*> counters;
-      for (Worker* worker : services.workers) counters.push_back(&worker->request_counters);
       limits_ =
-          http.limit_labels.Fold(services.limit_totals.Since(counters),
+          http.limit_labels.Fold(services.limit_totals.Since(RequestCountersOf(services)),
                                  static_cast<std::size_t>(services.options.metrics_max_limits));
     }
     return *limits_;

@@ -19,8 +19,6 @@
 #include "core/base/status.h"
 #include "core/commands/limit_totals.h"
 #include "core/rules/limit_counters.h"
-#include "core/rules/top_keys.h"
-#include "core/words/number_word.h"
 #include "protocol/json_writer.h"
 #include "server/config/version.h"
 #include "server/health/health_watch.h"
@@ -31,22 +29,16 @@
 #include "server/page/api_parameters.h"
 #include "server/page/page_request.h"
 #include "server/session/server_reader.h"
+#include "server/session/worker.h"
 
 namespace weir {
 namespace {
 
 constexpr std::array<std::string_view, 1> kInfo = {"INFO"};
 constexpr std::array<std::string_view, 1> kStats = {"RL.STATS"};
-constexpr std::array<std::string_view, 1> kTop = {"RL.TOP"};
 
 constexpr std::string_view kTotal = "(total)";
 constexpr std::string_view kAllLimits = "*";
-
-std::vector<RequestCounters*> CountersOf(const Services& services) {
-  std::vector<RequestCounters*> counters;
-  for (Worker* worker : services.workers) counters.push_back(&worker->request_counters);
-  return counters;
-}
 
 // The seconds by which the wall clock is ahead of the server's.
 std::int64_t WallOffsetSeconds(const Services& services) {
@@ -73,18 +65,6 @@ void AppendNumbers(const LimitTotals::Numbers& numbers, std::string& out) {
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     absl::StrAppend(&out, i == 0 ? "\"" : ",\"", LimitCounters::kNames[i], "\":", numbers[i]);
   }
-}
-
-// Returns the number in a parameter, or nothing after answering 400.
-std::optional<std::int64_t> ReadParameter(HttpExchange& exchange, std::string_view name,
-                                          const std::optional<std::string>& value,
-                                          std::int64_t otherwise, std::int64_t min,
-                                          std::int64_t max) {
-  if (!value) return otherwise;
-  const absl::StatusOr<std::int64_t> number = ReadNumber(name, *value, min, max);
-  if (number.ok()) return *number;
-  exchange.Fail(400, absl::StrCat("ERR ", number.status().message()));
-  return std::nullopt;
 }
 
 // --- /api/now -----------------------------------------------------------------------------------
@@ -181,15 +161,15 @@ std::string NowJson(HttpExchange& exchange) {
                   R"(,"loss_bound_ms":)", OrNull(loss_bound), R"(,"last_save_age_ms":)",
                   OrNull(save_age), R"(,"last_save_ok":)",
                   !is_loaded || server.Saves().error.empty() ? "true" : "false");
-  absl::StrAppend(
-      &json, R"(,"buckets":)", server.Size().buckets, R"(,"memory_bytes":)",
-      server.Size().table_bytes, R"(,"max_memory_bytes":)", server.MaxMemory().bytes,
-      R"(,"memory_permille":)", OrNull(MemoryPermille(services)), R"(,"connections":)",
-      services.clients.size(Face::kResp), R"(,"http_connections":)", server.HttpConnections(),
-      R"(,"commands":)",
-      services.totals.CountersOf(services)[StatsRow<false>("total_commands_processed").index()]);
+  absl::StrAppend(&json, R"(,"buckets":)", server.Size().buckets, R"(,"memory_bytes":)",
+                  server.Size().table_bytes, R"(,"max_memory_bytes":)", server.MaxMemory().bytes,
+                  R"(,"memory_permille":)", OrNull(MemoryPermille(services)), R"(,"connections":)",
+                  services.clients.size(Face::kResp), R"(,"http_connections":)",
+                  server.HttpConnections(), R"(,"commands":)",
+                  services.totals.CountersOf(
+                      services)[StatsRow<false>("total_commands_processed").index()]);
   absl::StrAppend(&json, R"(,"latency_us":)", LatencyJson(services), R"(,"total":{)");
-  AppendNumbers(services.limit_totals.Total(CountersOf(services)), json);
+  AppendNumbers(services.limit_totals.Total(RequestCountersOf(services)), json);
   absl::StrAppend(&json, R"(},"limits":)", server.Size().limits, R"(,"policies":)",
                   services.policies.size().policies, "}");
   return json;
@@ -252,7 +232,7 @@ void AppendRecent(const std::vector<History::Counts>& steps, std::string& out) {
 std::string LimitsJson(HttpExchange& exchange) {
   constexpr std::int64_t kRecentSeconds = 60;
   Services& services = exchange.services();
-  const LimitTotals::Rows rows = services.limit_totals.Since(CountersOf(services));
+  const LimitTotals::Rows rows = services.limit_totals.Since(RequestCountersOf(services));
   std::vector<const LimitRow*> busiest;
   for (const LimitRow& row : rows) busiest.push_back(&row);
   const std::size_t shown = std::min(busiest.size(), kApiLimitsMax);
@@ -283,25 +263,10 @@ std::string LimitsJson(HttpExchange& exchange) {
   return json;
 }
 
-// --- /api/top -----------------------------------------------------------------------------------
-
-std::string TopJson(std::string_view by, std::span<const TopKeys::Row> rows) {
-  std::string json = absl::StrCat(R"({"by":")", AbslView(by), R"(","keys":[)");
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    json += i == 0 ? "{" : ",{";
-    AppendKey(rows[i].key, JsonWriter(json));
-    const bool may_be_cut = rows[i].key.size() == kTopKeyBytesMax;
-    absl::StrAppend(&json, R"(,"cut":)", may_be_cut ? "true" : "false", R"(,"count":)",
-                    rows[i].count, R"(,"error":)", rows[i].error, "}");
-  }
-  json += "]}";
-  return json;
-}
-
 }  // namespace
 
 void UpdateHistory(History& history, Services& services, Instant now) {
-  history.Update(now, [&] { return services.limit_totals.Read(CountersOf(services)); });
+  history.Update(now, [&] { return services.limit_totals.Read(RequestCountersOf(services)); });
 }
 
 // Each answer is the last one of its turn: it reads the counts of all threads.
@@ -324,7 +289,7 @@ void ApiHistory(HttpExchange& exchange) {
   });
   if (ring == kHistoryRings.end()) return exchange.Fail(400, "ERR step must be 1, 10 or 300");
   const std::optional<std::int64_t> first =
-      ReadParameter(exchange, "from", from, 0, 0, SecondOf(kInstantMax));
+      ReadNumberParameter(exchange, "from", from, 0, 0, SecondOf(kInstantMax));
   if (!first) return;
   exchange.session().work().Charge(kWorkPerTurn);
   UpdateHistory(exchange.http().history, exchange.services(), exchange.now());
@@ -343,29 +308,6 @@ void ApiLimits(HttpExchange& exchange) {
   exchange.Answer(200, kJson,
                   *exchange.http().limits_json.Get(exchange.services().clock.HostNow(),
                                                    [&] { return LimitsJson(exchange); }));
-}
-
-void ApiTop(HttpExchange& exchange) {
-  constexpr std::int64_t kRowsDefault = 20;
-  constexpr auto kRowsMax = static_cast<std::int64_t>(kTopKeysMax);
-  if (!exchange.MayRun(kTop)) return;
-  std::optional<std::string> n;
-  std::optional<std::string> by;
-  if (!ReadApiParameters(exchange, {{"n", n}, {"by", by}})) return;
-  const std::string_view order = by ? std::string_view(*by) : "denied";
-  if (order != "denied" && order != "near") {
-    return exchange.Fail(400, "ERR by must be denied or near");
-  }
-  const std::optional<std::int64_t> rows =
-      ReadParameter(exchange, "n", n, kRowsDefault, 1, kRowsMax);
-  if (!rows) return;
-  exchange.session().work().Charge(kWorkPerTurn);
-  std::vector<const TopKeys*> sketches;
-  for (const RequestCounters* counters : CountersOf(exchange.services())) {
-    sketches.push_back(order == "near" ? &counters->near_keys : &counters->denied_keys);
-  }
-  exchange.Answer(200, kJson,
-                  TopJson(order, TopKeys::Merge(sketches, static_cast<std::size_t>(*rows))));
 }
 
 }  // namespace weir

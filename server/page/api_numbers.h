@@ -1,6 +1,6 @@
-// The numbers of the page: /api/now, /api/history, /api/limits and /api/top of the admin port.
+// The numbers of the page: /api/now, /api/history and /api/limits of the admin port.
 //
-// They are those of INFO, RL.STATS and RL.TOP, and need the rights to these commands.
+// They are those of INFO and RL.STATS, and need the rights to these commands.
 #pragma once
 
 #include <cstddef>

@@ -6,6 +6,7 @@
 
 #include "core/base/quote.h"
 #include "core/base/status.h"
+#include "core/words/number_word.h"
 #include "protocol/http_target.h"
 #include "server/http/http_exchange.h"
 
@@ -29,6 +30,17 @@ bool ReadApiParameters(HttpExchange& exchange, std::initializer_list<ApiParamete
     }
   }
   return true;
+}
+
+std::optional<std::int64_t> ReadNumberParameter(HttpExchange& exchange, std::string_view name,
+                                                const std::optional<std::string>& value,
+                                                std::int64_t otherwise, std::int64_t min,
+                                                std::int64_t max) {
+  if (!value) return otherwise;
+  const absl::StatusOr<std::int64_t> number = ReadNumber(name, *value, min, max);
+  if (number.ok()) return *number;
+  exchange.Fail(400, absl::StrCat("ERR ", number.status().message()));
+  return std::nullopt;
 }
 
 }  // namespace weir

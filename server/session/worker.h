@@ -26,7 +26,8 @@ namespace weir {
 
 // Its counters may be read by any thread.
 struct Worker {
-  explicit Worker(Services& shared) : services(shared), memo(&shared.policies) {
+  explicit Worker(Services& shared)
+      : services(shared), request_counters(shared.clock), memo(&shared.policies) {
     services.workers.push_back(this);
   }
   Worker(const Worker&) = delete;
@@ -62,5 +63,12 @@ struct Worker {
   ReadAhead read_ahead;                               // of the session whose turn it is
   std::vector<std::shared_ptr<ClientRecord>> killed;  // by the present command or transaction
 };
+
+// The counters of requests of all threads.
+[[nodiscard]] inline std::vector<RequestCounters*> RequestCountersOf(const Services& services) {
+  std::vector<RequestCounters*> counters;
+  for (Worker* worker : services.workers) counters.push_back(&worker->request_counters);
+  return counters;
+}
 
 }  // namespace weir

@@ -234,6 +234,27 @@ TEST(RlStatsTest, TopNearAddsUpToNearLimit) {
   EXPECT_EQ(client.Show("RL.TOP NEAR"), "[\"a\" 2 0]\n[\"b\" 1 0]\n[\"c\" 1 0]");
 }
 
+TEST(RlStatsTest, TopLimitListsTheKeysThatOneLimitDenies) {
+  Client client;
+  EXPECT_EQ(client.Run("RL.TOP LIMIT 1/s"), "*0\r\n");
+  client.Run("RL.POLICY SET free 1/s 2/h,name=hourly");
+  for (const char* key : {"a", "a", "a", "b", "b"}) {
+    client.Run(std::string("RL.ALLOW ") + key + " 1/s COST 2");
+    client.Run(std::string("RL.ALLOW ") + key + " @free COST 2");
+  }
+  client.Run("RL.CHARGE b 1/s COST 9");
+  client.Run("RL.ALLOW c 9/s,name=api COST 10");
+  client.Run("CL.THROTTLE d 0 1 60 2");
+  EXPECT_EQ(client.Show("RL.TOP LIMIT 1/s"), "[\"a\" 3 0]\n[\"b\" 3 0]");
+  EXPECT_EQ(client.Show("RL.TOP limit 1/1s"), "[\"a\" 3 0]\n[\"b\" 3 0]") << "the same limit";
+  EXPECT_EQ(client.Show("RL.TOP 1 LIMIT @free#0"), "[[\"a\" 3 0]]");
+  EXPECT_EQ(client.Run("RL.TOP LIMIT \"@free#1 hourly\""), "*0\r\n") << "it has denied nothing";
+  EXPECT_EQ(client.Show("RL.TOP LIMIT api"), "[[\"c\" 1 0]]");
+  EXPECT_EQ(client.Show("RL.TOP LIMIT cl.throttle"), "[[\"d\" 1 0]]");
+  client.Run("RL.STATS RESET");
+  EXPECT_EQ(client.Run("RL.TOP LIMIT 1/s"), "*0\r\n");
+}
+
 TEST(RlStatsTest, ShapesInResp3) {
   Client client;
   client.Run("HELLO 3");
@@ -245,14 +266,16 @@ TEST(RlStatsTest, ShapesInResp3) {
 TEST(RlStatsTest, BadArguments) {
   Client client;
   EXPECT_EQ(client.Run("RL.STATS x"), "-ERR syntax error\r\n");
-  for (const char* line : {"RL.TOP 0", "RL.TOP 1001", "RL.TOP -1", "RL.TOP x", "RL.TOP 0 NEAR",
-                           "RL.TOP x NEAR", "RL.TOP NEAR NEAR"}) {
+  for (const char* line :
+       {"RL.TOP 0", "RL.TOP 1001", "RL.TOP -1", "RL.TOP x", "RL.TOP 0 NEAR", "RL.TOP x NEAR",
+        "RL.TOP NEAR NEAR", "RL.TOP LIMIT", "RL.TOP NEAR LIMIT x"}) {
     EXPECT_THAT(client.Run(line), HasSubstr("out of range (1 to 1000)")) << line;
   }
-  for (const char* line : {"RL.TOP 1 2", "RL.TOP NEAR 2", "RL.TOP NEAR x"}) {
+  for (const char* line :
+       {"RL.TOP 1 2", "RL.TOP NEAR 2", "RL.TOP NEAR x", "RL.TOP 1 NEAR 2", "RL.TOP LIMIT x NEAR"}) {
     EXPECT_EQ(client.Run(line), "-ERR syntax error\r\n") << line;
   }
-  EXPECT_THAT(client.Run("RL.TOP 1 NEAR 2"), HasSubstr("wrong number of arguments"));
+  EXPECT_THAT(client.Run("RL.TOP 1 LIMIT x y"), HasSubstr("wrong number of arguments"));
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ COMMANDS = [
     ("RL.INSPECT c", [[b"cl.throttle", -1, int, -1, 0]]),
     ("RL.TOP 1", [[bytes, 1, 0]]),
     ("RL.TOP 1 NEAR", [[bytes, int, 0]]),
+    ("RL.TOP 1 LIMIT 10/365d", [[bytes, 1, 0]]),
     ("RL.POLICY DEL p", "OK"),
     ("RL.RESET k", 1),
     ("FLUSHDB", "OK"),

@@ -18,6 +18,7 @@
 #include <gtest/gtest.h>
 
 #include "core/commands/request_counters.h"
+#include "tests/support/fake_clock.h"
 #include "tests/support/test_scale.h"
 
 namespace weir {
@@ -39,7 +40,8 @@ std::string SpelledOut(std::size_t i) { return absl::StrCat(i + 1, "/m"); }
 std::string Label(std::size_t i) { return absl::StrCat("label-", i); }
 
 TEST(LimitTotalsTest, BetweenResetsNoCountGoesBack) {
-  std::array<RequestCounters, 2> threads;
+  const FakeClock clock;
+  std::array<RequestCounters, 2> threads = {RequestCounters(clock), RequestCounters(clock)};
   const std::array<RequestCounters*, 2> both = {&threads[0], &threads[1]};
   LimitTotals totals;
   std::atomic<bool> counting = true;
@@ -77,7 +79,8 @@ class RowsTest : public ::testing::Test {
 
   LimitTotals::Rows Read() { return totals_.Since(both_); }
 
-  std::array<RequestCounters, 2> threads_;
+  const FakeClock clock_;
+  std::array<RequestCounters, 2> threads_ = {RequestCounters(clock_), RequestCounters(clock_)};
   const std::array<RequestCounters*, 2> both_ = {&threads_[0], &threads_[1]};
   LimitTotals totals_;
 };
