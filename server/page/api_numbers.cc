@@ -161,13 +161,13 @@ std::string NowJson(HttpExchange& exchange) {
                   R"(,"loss_bound_ms":)", OrNull(loss_bound), R"(,"last_save_age_ms":)",
                   OrNull(save_age), R"(,"last_save_ok":)",
                   !is_loaded || server.Saves().error.empty() ? "true" : "false");
-  absl::StrAppend(&json, R"(,"buckets":)", server.Size().buckets, R"(,"memory_bytes":)",
-                  server.Size().table_bytes, R"(,"max_memory_bytes":)", server.MaxMemory().bytes,
-                  R"(,"memory_permille":)", OrNull(MemoryPermille(services)), R"(,"connections":)",
-                  services.clients.size(Face::kResp), R"(,"http_connections":)",
-                  server.HttpConnections(), R"(,"commands":)",
-                  services.totals.CountersOf(
-                      services)[StatsRow<false>("total_commands_processed").index()]);
+  absl::StrAppend(
+      &json, R"(,"buckets":)", server.Size().buckets, R"(,"memory_bytes":)",
+      server.Size().table_bytes, R"(,"max_memory_bytes":)", server.MaxMemory().bytes,
+      R"(,"memory_permille":)", OrNull(MemoryPermille(services)), R"(,"connections":)",
+      services.clients.size(Face::kResp), R"(,"http_connections":)", server.HttpConnections(),
+      R"(,"commands":)",
+      services.totals.CountersOf(services)[StatsRow<false>("total_commands_processed").index()]);
   absl::StrAppend(&json, R"(,"latency_us":)", LatencyJson(services), R"(,"total":{)");
   AppendNumbers(services.limit_totals.Total(RequestCountersOf(services)), json);
   absl::StrAppend(&json, R"(},"limits":)", server.Size().limits, R"(,"policies":)",

@@ -7,6 +7,7 @@ import {limitLink} from './limit_row.js';
 import {showRealCommand} from './make_real.js';
 import {Rates} from './rates.js';
 import {spark} from './spark.js';
+import {deniedByCard} from './who.js';
 
 const MEAN_SECONDS = 10;  // over which the rates of rows are means
 
@@ -126,15 +127,30 @@ export function limitsView() {
 
 export function limitView(name) {
   const history = new HistoryPanel(name);
+  const keys = deniedByCard(name);
+  const definition = h('p', {class: 'note', hidden: true}, '');
   const root = h('div', {class: 'stack'},
-    h('h1', {}, h('span', {class: 'of'}, 'Limit '), h('code', {}, name)), history.root,
+    h('h1', {}, h('span', {class: 'of'}, 'Limit '), h('code', {}, name)), definition, history.root,
     h('p', {class: 'note'}, 'The server keeps the past of the first 64 limits that were used. ',
-      h('a', {href: '#/limits'}, 'All limits')));
+      h('a', {href: '#/limits'}, 'All limits')), keys.root);
+  // The words of a policy's limit, and where they come from.
+  const define = ({policy, definition: words, from_file: fromFile}) => {
+    setHidden(definition, !policy);
+    if (!policy) return;
+    definition.replaceChildren('Of the policy ', h('a', {href: '#/policies'}, policy),
+      fromFile ? ', from the policy file' : '', words ? ': ' : '.', h('code', {}, words ?? ''));
+  };
   return {
     root,
     title: name,
     wake: (poll) => { history.wanted = poll; },
-    poll: () => history.refresh(history.range.step === 1 ? 0 : undefined),
+    async poll() {
+      await history.refresh(history.range.step === 1 ? 0 : undefined);
+      await keys.refresh().then(define, (failure) => {
+        if (failure.status !== 403) throw failure;  // RL.TOP is a right of its own
+        setHidden(keys.root, true);
+      });
+    },
     close: () => history.close(),
   };
 }

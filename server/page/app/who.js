@@ -1,8 +1,10 @@
-// The view of the keys that are denied most, and of those that are near their limits.
+// The view of the keys that are denied most, and of those that are near their limits; and the keys
+// that one limit denies most.
 import {get} from './api.js';
 import {h, quantity, setHidden, setText, updateRows} from './dom.js';
 import {NONE, count, rate} from './format.js';
 import {keyLink} from './key_link.js';
+import {limitLink} from './limit_row.js';
 import {Rates} from './rates.js';
 
 const ROWS = 50;
@@ -22,14 +24,20 @@ function keyRow(item, scale) {
   const times = h('span', {}, '');
   const error = h('span', {class: 'unit'}, '');
   const bar = h('span', {class: 'share'});
+  const limits = h('span', {class: 'note'}, '');
+  let named = '';
   return {
-    root: h('tr', {}, rank, h('th', {scope: 'row'}, keyLink(item), bar),
+    root: h('tr', {}, rank, h('th', {scope: 'row'}, keyLink(item), ' ', limits, bar),
       h('td', {class: 'number'}, perSecond.root),
       h('td', {class: 'number'}, times), h('td', {class: 'number error-bound'}, error)),
     update(now) {
       setText(rank, String(now.rank));
       setText(times, count(now.count));
       setText(error, now.error ? `\u2264 ${count(now.error)} too many` : 'exact');
+      if (String(now.limits) !== named) {
+        named = String(now.limits);
+        limits.replaceChildren(...now.limits.flatMap((name) => [limitLink(name), ' ']));
+      }
       rates.add(now.time_ms, {count: now.count});
       const speed = rates.of('count');
       perSecond.set(speed === null ? [NONE, ''] : rate(speed));
@@ -38,7 +46,8 @@ function keyRow(item, scale) {
   };
 }
 
-function topCard({by, title, column, empty}) {
+// A card with the keys of an answer. `path`, `parameters`: of the answer.
+function keysCard({by, title, column, empty, path, parameters}) {
   const scale = {most: 1};
   const body = h('tbody');
   const none = h('p', {class: 'empty', hidden: true}, empty);
@@ -50,20 +59,31 @@ function topCard({by, title, column, empty}) {
   return {
     root: h('section', {class: 'card'}, h('h2', {}, title), none, table),
     async refresh() {
-      const {keys} = await get('/api/top', {n: ROWS, by});
+      const answer = await get(path, {n: ROWS, ...parameters});
+      const {keys} = answer;
       const time = Date.now();
       scale.most = Math.max(1, ...keys.map((one) => one.count));
-      const items = keys.map((one, i) => ({...one, rank: i + 1, time_ms: time}));
+      const items = keys.map((one, i) => ({limits: [], ...one, rank: i + 1, time_ms: time}));
       updateRows(body, items, (one) => one.k, (item) => keyRow(item, scale));
       setHidden(none, items.length > 0);
       setHidden(table, items.length === 0);
+      return answer;
     },
   };
 }
 
+// The keys that a limit denies most, for its view.
+export function deniedByCard(name) {
+  return keysCard({
+    by: 'denied', title: 'Keys that it denies', column: 'Denials', path: '/api/limit',
+    parameters: {name}, empty: 'It denies no key, or 64 other limits have denied more lately.',
+  });
+}
+
 // The two lists take turns, so that there is one request a second.
 export function whoView() {
-  const cards = LISTS.map(topCard);
+  const cards = LISTS.map((list) =>
+    keysCard({...list, path: '/api/top', parameters: {by: list.by}}));
   let turn = 0;
   return {
     root: h('div', {class: 'stack'}, h('h1', {}, 'Who'),

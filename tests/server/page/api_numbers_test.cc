@@ -260,12 +260,14 @@ TEST_F(ApiNumbersTest, TopHasKeysOfAnyBytes) {
                                    {"k", longest.substr(0, 128)},
                                    {"cut", true},
                                    {"count", 2},
-                                   {"error", 0}},
+                                   {"error", 0},
+                                   {"limits", json::array()}},
                                   {{"key", "\uFFFD <&\"%+a~"},
                                    {"k", "%FF%20%3C%26%22%25%2Ba~"},
                                    {"cut", false},
                                    {"count", 1},
-                                   {"error", 0}}}));
+                                   {"error", 0},
+                                   {"limits", {"none"}}}}));
   EXPECT_EQ(Get("/api/top?n=1")["keys"].size(), 1U);
   EXPECT_EQ(Get("/api/top?by=near")["keys"][0]["key"], "n");
 }
@@ -282,6 +284,37 @@ TEST_F(ApiNumbersTest, BadParameters) {
   EXPECT_EQ(Error("/api/now?x=1"), "ERR unknown parameter 'x'");
   EXPECT_EQ(Error("/api/limits?n=1"), "ERR unknown parameter 'n'");
   EXPECT_EQ(Error("/api/history?limit=%2"), "ERR a parameter is not encoded as a URL needs it");
+}
+
+TEST_F(ApiNumbersTest, ALimitHasItsMeaningAndTheKeysThatItDenies) {
+  client_.Run("RL.POLICY SET free 1/s,name=burst 5/h");
+  for (const char* key : {"a", "a", "b"})
+    client_.Run(absl::StrCat("RL.ALLOW ", key, " @free COST 2"));
+  client_.Run("RL.ALLOW a 9/s COST 10");
+  client_.Run("RL.ALLOW a 9/s,name=api COST 10");
+  const auto row = [](const char* key, int count) {
+    return json{{"key", key}, {"k", key}, {"cut", false}, {"count", count}, {"error", 0}};
+  };
+  EXPECT_EQ(Get("/api/limit?name=@free%230+burst&n=1"),
+            (json{{"limit", "@free#0 burst"},
+                  {"definition", "1/s,name=burst"},
+                  {"policy", "free"},
+                  {"position", 0},
+                  {"from_file", false},
+                  {"denied", 3},
+                  {"keys", json::array({row("a", 2)})}}));
+  EXPECT_EQ(Get("/api/limit?name=9/s"), (json{{"limit", "9/s"},
+                                              {"definition", "9/s"},
+                                              {"policy", nullptr},
+                                              {"denied", 1},
+                                              {"keys", json::array({row("a", 1)})}}));
+  EXPECT_EQ(Get("/api/limit?name=api")["definition"], nullptr) << "several limits may have a label";
+  EXPECT_EQ(Get("/api/limit?name=@free%231")["keys"], json::array()) << "it denied nothing";
+  EXPECT_EQ(Get("/api/limit?name=@gone%230")["definition"], nullptr);
+  EXPECT_EQ(Get("/api/top?n=1")["keys"][0]["limits"], json({"9/s", "@free#0 burst", "api"}));
+  EXPECT_EQ(Error("/api/limit"), "ERR name must be that of a limit in RL.STATS");
+  client_.Run("RL.STATS RESET");
+  EXPECT_EQ(Get("/api/limit?name=9/s")["keys"], json::array());
 }
 
 TEST_F(ApiNumbersTest, EventsAreThoseOfTheServerFromATimeOn) {
@@ -308,7 +341,8 @@ TEST_F(ApiNumbersTest, EventsAreThoseOfTheServerFromATimeOn) {
 
 TEST_F(ApiNumbersTest, OnlyOnTheAdminPortAndOnlyReading) {
   HttpConversation decisions(server_);
-  for (const char* path : {"/api/now", "/api/history", "/api/limits", "/api/top", "/api/events"}) {
+  for (const char* path :
+       {"/api/now", "/api/history", "/api/limits", "/api/limit", "/api/top", "/api/events"}) {
     EXPECT_EQ(StatusOf(decisions.Get(path)), 404) << path;
     EXPECT_EQ(StatusOf(page_.Post(path, "{}")), 405) << path;
     EXPECT_EQ(BodyOf(page_.http().Request("HEAD", path, "", "")), "") << path;
@@ -318,18 +352,20 @@ TEST_F(ApiNumbersTest, OnlyOnTheAdminPortAndOnlyReading) {
 TEST(ApiNumbersRightsTest, EachNeedsTheRightsToItsCommands) {
   PageClient page(
       "user info on >p ~* +INFO\nuser stats on >p ~* +RL.STATS\nuser top on >p ~* +RL.TOP\n"
-      "user both on >p ~* +INFO +RL.STATS\n");
+      "user both on >p ~* +INFO +RL.STATS\nuser who on >p ~* +RL.STATS +RL.TOP\n");
   const auto get = [&](std::string_view user, std::string_view path) {
     return page.Get(path, Basic(user, "p"));
   };
-  const std::map<std::string, std::set<std::string>> may = {{"/api/now", {"both"}},
-                                                            {"/api/history", {"stats", "both"}},
-                                                            {"/api/limits", {"stats", "both"}},
-                                                            {"/api/top", {"top"}},
-                                                            {"/api/events", {"info", "both"}}};
+  const std::map<std::string, std::set<std::string>> may = {
+      {"/api/now", {"both"}},
+      {"/api/history", {"stats", "both", "who"}},
+      {"/api/limits", {"stats", "both", "who"}},
+      {"/api/limit?name=9/s", {"who"}},
+      {"/api/top", {"top", "who"}},
+      {"/api/events", {"info", "both"}}};
   for (const auto& [path, readers] : may) {
     EXPECT_EQ(StatusOf(page.Get(path)), 401) << path;
-    for (const char* user : {"info", "stats", "top", "both"}) {
+    for (const char* user : {"info", "stats", "top", "both", "who"}) {
       EXPECT_EQ(StatusOf(get(user, path)), readers.contains(user) ? 200 : 403) << path << user;
     }
   }
