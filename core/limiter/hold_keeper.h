@@ -39,6 +39,7 @@
 
 namespace weir {
 
+// public-functions: 38, until sums and records of holds are classes of their own.
 class HoldKeeper {
  public:
   // `present`: returns an interned limit with its present numbers, or nothing if it is gone; unset:

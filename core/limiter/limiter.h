@@ -28,7 +28,6 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 
-#include "core/base/check.h"
 #include "core/base/instant.h"
 #include "core/base/mutex.h"
 #include "core/limiter/hold_keeper.h"
@@ -50,6 +49,7 @@
 
 namespace weir {
 
+// public-functions: 72, until it is divided by who calls it.
 class Limiter {
  public:
   // Returns a limit with its present numbers, or nothing if it is gone.

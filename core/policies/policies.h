@@ -64,6 +64,7 @@ struct PolicyChanges {
 // The error for an unknown policy.
 [[nodiscard]] absl::Status UnknownPolicy(std::string_view name);
 
+// public-functions: 26, a map with its log.
 class Policies {
  public:
   // `overrides_max` is lowered by tests only.

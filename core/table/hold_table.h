@@ -40,6 +40,7 @@
 
 namespace weir {
 
+// public-functions: 36, a map with its log.
 class HoldTable {
  public:
   explicit HoldTable(bool notes_changes = false) : notes_changes_(notes_changes) {}

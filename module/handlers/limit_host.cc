@@ -26,6 +26,7 @@
 
 namespace weir {
 
+// public-functions: 35, what the handlers of both hosts ask for.
 class LimitHost {
  public:
   static constexpr std::string_view kNoExplicitTime =

@@ -77,6 +77,7 @@ class UserLimiter {
 
 }  // namespace
 
+// public-functions: 35, what the handlers of both hosts ask for.
 class LimitHost {
  public:
   static constexpr std::string_view kNoExplicitTime =

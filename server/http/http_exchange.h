@@ -38,6 +38,7 @@ class HttpExchange;
 // The rest of a handler's work. It may be called once.
 using HttpRest = absl::AnyInvocable<void(HttpExchange&)>;
 
+// public-functions: 33, the request, its user and its response, which a route needs.
 class HttpExchange {
  public:
   // For the request that was parsed. Appends the response, in the form of `answer_to`, to `out`;

@@ -34,6 +34,7 @@
 
 namespace weir {
 
+// public-functions: 27, one row of functions for each file of the state.
 class StateOnDisk {
  public:
   // Opens the data directory, and that of backups. Null if the options keep no state on disk.

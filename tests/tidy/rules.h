@@ -21,6 +21,7 @@ inline constexpr std::size_t kReadmeLinesMin = 120;
 inline constexpr std::size_t kReadmeLinesMax = 160;
 inline constexpr std::size_t kRoomFilesMax = 30;  // C++ files
 inline constexpr std::size_t kTestFolderFilesMax = 45;
+inline constexpr std::size_t kPublicFunctionsMax = 25;
 inline constexpr std::size_t kAssertionsMin = 8;  // in 1,000 lines of a room
 
 // The arrows between folders and between the rooms of a folder, and the folder that alone may know
@@ -62,6 +63,12 @@ inline constexpr std::size_t kAssertionsMin = 8;  // in 1,000 lines of a room
 // Functions that do not fit on a screen. A function is an outermost block whose head has a
 // parenthesis; its length is counted from the first line of the head to the closing brace.
 [[nodiscard]] Findings LongFunctions(const SourceFile& file);
+
+// A class or struct of the product has at most kPublicFunctionsMax public functions. Constructors
+// count, and each overload, since a reader must tell them apart; what is deleted, defaulted, a
+// friend or inherited does not. The line before a larger class says how many it has, and why:
+// `// public-functions: 28, a map with its log.`
+[[nodiscard]] Findings ManyPublicFunctions(const SourceFile& file);
 
 // A Markdown file has one title, a line that starts with a single '#'.
 [[nodiscard]] Findings OneTitle(const SourceFile& file);

@@ -289,6 +289,53 @@ TEST(TidyRulesTest, FunctionsInsideTypesCount) {
       ElementsAre(3));
 }
 
+// A class with as many functions as `declarations` has lines, and some that do not count.
+std::string ClassOf(const std::string& before, std::size_t functions) {
+  std::string text = before + "class A final : public B<int()> {\n public:\n  explicit A(C c);\n";
+  for (std::size_t i = 1; i < functions; ++i) text += "  void F(int x = G()) const;\n";
+  return text +
+         "  A(const A&) = delete;\n  ~A() override = default;\n  void G() override;\n"
+         "  friend bool operator==(A, A);\n  std::function<void()> f = nullptr;\n"
+         "  int x ABSL_GUARDED_BY(m) = 0;\n  enum E { kA, kB };\n  using G = F<void()>;\n"
+         " private:\n  void H();\n};\n";
+}
+
+TEST(TidyRulesTest, ClassesHaveAtMostTwentyFivePublicFunctions) {
+  const auto lines = [](const std::string& text) {
+    return Lines(ManyPublicFunctions, "core/x.h", text);
+  };
+  EXPECT_THAT(lines(ClassOf("", 25)), IsEmpty());
+  EXPECT_THAT(lines(ClassOf("\n", 26)), ElementsAre(2));
+  EXPECT_THAT(lines(ClassOf("namespace n {\nstruct S {\n  S() : x{1} { f(); }\n", 26)),
+              ElementsAre(4));
+  EXPECT_THAT(lines(ClassOf("template <typename T = F<int>>\n", 26)), ElementsAre(1));
+  EXPECT_THAT(Lines(ManyPublicFunctions, "tests/core/x.h", ClassOf("", 26)), IsEmpty());
+}
+
+TEST(TidyRulesTest, EveryKindOfPublicFunctionCounts) {
+  for (const std::string function :
+       {"A(int);", "A() : x{1}, y(2) {}", "static int F() { return G({}); }",
+        "bool operator()(int);", "[[nodiscard]] std::vector<F<int()>> F() const noexcept;",
+        "virtual void F() = 0;", "template <typename T>\nvoid F(T t) { if (t) { t(); } }",
+        "void F() ABSL_LOCKS(m);"}) {
+    const std::string text = "struct A {\n" + function + "\n";
+    std::string functions;
+    for (int i = 0; i < 25; ++i) functions += "void G();\n";
+    EXPECT_THAT(Lines(ManyPublicFunctions, "core/x.h", text + functions + "};\n"), ElementsAre(1))
+        << function;
+  }
+}
+
+TEST(TidyRulesTest, ALargerClassHasAWaiverWithItsNumberAndAReason) {
+  const auto lines = [](const std::string& text) {
+    return Lines(ManyPublicFunctions, "core/x.h", text);
+  };
+  EXPECT_THAT(lines(ClassOf("// public-functions: 26, a map.\n", 26)), IsEmpty());
+  EXPECT_THAT(lines(ClassOf("// public-functions: 26, a map.\n", 27)), ElementsAre(2));
+  EXPECT_THAT(lines(ClassOf("// public-functions: 26, a map.\n", 25)), ElementsAre(1));
+  EXPECT_THAT(lines(ClassOf("// public-functions: 26\n", 26)), ElementsAre(2)) << "no reason";
+}
+
 TEST(TidyRulesTest, PagesHaveOneTitle) {
   EXPECT_THAT(Lines(OneTitle, "README.md", "# A\n## B\n```\n# comment\n```\n"), IsEmpty());
   EXPECT_THAT(Lines(OneTitle, "README.md", "# A\n# B\n"), ElementsAre(0));

@@ -52,6 +52,8 @@ TEST(TidyTest, LinesAndFilesAreShort) { ExpectKept(Layout); }
 
 TEST(TidyTest, FunctionsAreShort) { ExpectKept(LongFunctions); }
 
+TEST(TidyTest, ClassesHaveFewPublicFunctions) { ExpectKept(ManyPublicFunctions); }
+
 TEST(TidyTest, PagesHaveOneTitle) { ExpectKept(OneTitle); }
 
 TEST(TidyTest, ReadmeIsShort) { ExpectKept(ReadmeLength); }
