@@ -43,13 +43,13 @@ double ProcessCpuMicros() {
 // A limiter with one bucket for each of `keys` keys, which are charged in scrambled order.
 class Buckets {
  public:
-  Buckets(std::int64_t keys, bool notes_changes, const HashSecret& secret = {})
+  Buckets(std::int64_t keys, bool logs_changes, const HashSecret& secret = {})
       : limiter_(std::make_unique<Limiter>(
-            LimiterOptions{.secret = secret, .notes_changes = notes_changes})),
+            LimiterOptions{.secret = secret, .logs_changes = logs_changes})),
         hub_(*limiter_, policies_, clock_, true),
         fold_(*limiter_),
         keys_(static_cast<std::uint64_t>(keys)) {
-    if (notes_changes) hub_.Attach(fold_);
+    if (logs_changes) hub_.Attach(fold_);
   }
 
   void Fill() {
@@ -163,7 +163,7 @@ void BM_Load(benchmark::State& state) {
   for (auto _ : state) {
     auto storage = Storage::Open(options);
     WEIR_CHECK(storage.ok());
-    Limiter limiter({.secret = (*storage)->secret(), .notes_changes = true});
+    Limiter limiter({.secret = (*storage)->secret(), .logs_changes = true});
     Policies policies;
     LoadReport report;
     const std::atomic<bool> stop{false};

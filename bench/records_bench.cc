@@ -72,7 +72,7 @@ void BM_CopyPartition(benchmark::State& state) {
   const char* const text = std::getenv(kKeys);
   const std::uint64_t keys = text != nullptr ? std::strtoull(text, nullptr, 10) : 10'000'000;
   const Instant now{std::chrono::hours{24}};
-  Limiter limiter({.secret = {}, .notes_changes = false});
+  Limiter limiter({.secret = {}, .logs_changes = false});
   const Limit limit = *ParseLimitWord("1M/3285d")->limit;
   for (std::uint64_t key = 0; key < keys; ++key) {
     const std::string name = std::to_string(key);

@@ -93,7 +93,7 @@ class Server::Impl {
                   .max_wait = options.max_wait,
                   .holds_max = static_cast<std::size_t>(options.max_holds),
                   .time_is_ordered = !options.allow_explicit_time,
-                  .notes_changes = has_state(),
+                  .logs_changes = has_state(),
                   .memory_max = static_cast<std::size_t>(options.max_memory.bytes),
                   .present =
                       [this](const Limit& interned) {

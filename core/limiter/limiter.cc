@@ -9,107 +9,16 @@
 #include "absl/utility/utility.h"
 
 #include "core/base/check.h"
+#include "core/limiter/limiter_table.h"
 #include "core/limiter/locked_request.h"
-#include "core/limiter/partition_store.h"
 #include "core/limiter/plan.h"
 #include "core/rules/rule.h"
 #include "core/table/key_bound.h"
 
 namespace weir {
 
-static_assert(kKeyBucketsMax >= kChecksMax, "a key has room for a whole request");
-static_assert(TableBound::Within(0, true).SlotsMax(kPartitionCount - 1) >= kChecksMax,
-              "a partition has room for a whole request");
-
-Limiter::Limiter(const LimiterOptions& options)
-    : hasher_(nullptr),
-      max_wait_(options.max_wait),
-      time_is_ordered_(options.time_is_ordered),
-      notes_changes_(options.notes_changes),
-      limits_max_(options.limits_max),
-      registry_(options.limits_max),
-      keeper_(registry_, options.holds_max, max_wait_, options.present) {
-  hashers_.push_back(std::make_unique<KeyHasher>(options.secret));
-  hasher_ = hashers_.back().get();
-  WEIR_CHECK(max_wait_ >= Nanos{0});
-  WEIR_CHECK(max_wait_ <= kMaxWaitMax);
-  if (notes_changes_) registry_.StartNoting();
+Limiter::Limiter(const LimiterOptions& options) : table_(options) {
   set_memory_max(options.memory_max);
-}
-
-void Limiter::Insert(const KeyHash& key, LimitId id, const Limit& limit, Bucket bucket) {
-  Partition& partition = table_.partition(key.partition);
-  registry_.AddBucket(id);
-  if (notes_changes_) {
-    partition.InsertLogged({key.hash, id}, limit.shape().algorithm, bucket);
-    NoteChanged(key.partition);
-  } else {
-    partition.Insert({key.hash, id}, bucket);
-  }
-  table_.ShowSize(key.partition);
-}
-
-// Requires: the partition is locked.
-void Limiter::NoteChanged(std::size_t partition) {
-  changed_partitions_.Add(partition);
-  if (table_.partition(partition).everything_changed()) {
-    overflowed_partitions_.Add(partition);
-  }
-}
-
-// Returns whether the key may have `added` more buckets; nothing if only a count can tell. A key
-// has no more buckets than its partition, and no more than there are limits. Requires: the
-// partition is locked.
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline std::optional<bool> Limiter::KnownRoom(const KeyHash& key,
-                                                                           std::size_t added,
-                                                                           Instant now) {
-  Partition& partition = table_.partition(key.partition);
-  // The limits of the new buckets may have no ids yet.
-  const std::size_t most = std::min<std::size_t>(partition.size(), registry_.used()) + added;
-  if (most <= kKeyBucketsMax) return true;
-  return partition.crowded_keys().HasRoom(key.hash, added, now);
-}
-
-// Like KnownRoom, but counts if necessary. If the key has too many buckets, drops its full ones,
-// except for those of `asked`.
-inline bool Limiter::HasRoom(const KeyHash& key, std::size_t added, Instant now,
-                             std::span<const FoundBucket> asked) {
-  const std::optional<bool> known = KnownRoom(key, added, now);
-  return known ? *known : MakeRoomOnKey(key, added, now, asked);
-}
-
-// Counts the buckets of every key in the partition. If this key has too many, drops its full ones,
-// except for those of `asked`. Cost: about 20 ns a slot.
-bool Limiter::MakeRoomOnKey(const KeyHash& key, std::size_t added, Instant now,
-                            std::span<const FoundBucket> asked) {
-  Partition& partition = table_.partition(key.partition);
-  slots_visited_ += partition.size();
-  CrowdedKeys::Counts counts;
-  partition.ForEach([&](const SlotKey& slot, Bucket) { ++counts[slot.key_hash()]; });
-  std::size_t& own = counts[key.hash];
-  Nanos until_full = Nanos::max();
-  if (own + added > kKeyBucketsMax) {
-    const std::size_t dropped = partition.EraseIf([&](const SlotKey& slot, Bucket bucket) {
-      if (slot.key_hash() != key.hash) return false;
-      const Nanos wait = TimeToFull(registry_.Get(slot.limit), bucket, now);
-      const bool is_asked =
-          std::ranges::find(asked, std::optional(slot.limit), &FoundBucket::id) != asked.end();
-      if (wait > Nanos{0} || is_asked) {
-        until_full = std::min(until_full, wait);
-        return false;
-      }
-      ForgetFull(key.partition, slot);
-      return true;
-    });
-    if (dropped > 0) partition.AdvanceDecisionTime(now);
-    table_.ShowSize(key.partition);
-    WEIR_CHECK(dropped <= own);
-    own -= dropped;
-  }
-  partition.crowded_keys().Count(counts);
-  if (own + added <= kKeyBucketsMax) return true;
-  partition.crowded_keys().SetExact(key.hash, now + until_full);
-  return false;
 }
 
 // Stores the plan's changes. Everything that can fail comes before the first write.
@@ -128,7 +37,8 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status Limiter::Commit(LockedRequest<k
     WEIR_DCHECK(found.id.has_value());
     WEIR_DCHECK(!plan.IsNew(i));
     if (const std::optional<Bucket> bucket = plan.Change(i)) {
-      Replace(locked.checks[i].hash, *found.id, *locked.checks[i].limit, *found.slot, *bucket);
+      table_.Replace(locked.checks[i].hash, *found.id, *locked.checks[i].limit, *found.slot,
+                     *bucket);
     }
   }
   if (plan.any_new()) InsertNew(locked);
@@ -144,7 +54,8 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool Limiter::IsRoomKnown(
   for (std::size_t i = 0; i < plan.size(); ++i) {
     if (!plan.IsNew(i)) continue;
     if (!locked.found[i].id) return false;
-    if (!KnownRoom(locked.checks[i].hash, plan.size(), locked.now).value_or(false)) return false;
+    if (!table_.KnownRoom(locked.checks[i].hash, plan.size(), locked.now).value_or(false))
+      return false;
   }
   return true;
 }
@@ -160,7 +71,7 @@ absl::Status Limiter::MakeRoomForNew(LockedRequest<kChecks>& locked, Introducer 
     for (std::size_t j = 0; j < i; ++j) {
       if (plan.IsNew(j) && locked.checks[j].hash == locked.checks[i].hash) ++added;
     }
-    if (!HasRoom(locked.checks[i].hash, added, locked.now, locked.found.first(plan.size())))
+    if (!table_.HasRoom(locked.checks[i].hash, added, locked.now, locked.found.first(plan.size())))
       return TooManyBucketsOfKey();
   }
   for (std::size_t i = 0; i < plan.size(); ++i) {
@@ -169,44 +80,24 @@ absl::Status Limiter::MakeRoomForNew(LockedRequest<kChecks>& locked, Introducer 
     const Check& check = locked.checks[i];
     LimitHint no_hint;
     const absl::StatusOr<LimitId> interned =
-        registry_.Intern(*check.limit, check.hint ? *check.hint : no_hint, introducer);
+        table_.registry.Intern(*check.limit, check.hint ? *check.hint : no_hint, introducer);
     if (!interned.ok()) return interned.status();
     id = *interned;
   }
   return absl::OkStatus();
 }
 
-// Makes room for all new buckets of a request, so that they do not evict each other. (They may
-// evict one of its present buckets, if that has the smallest used share.) Requires: the partition
-// is locked, at most kChecksMax buckets.
-inline void Limiter::MakeRoomFor(std::size_t buckets, std::size_t partition, Instant now) {
-  const std::size_t slots_max = bound_.load(std::memory_order_relaxed).SlotsMax(partition);
-  if (table_.partition(partition).size() + buckets <= slots_max) return;
-  WEIR_CHECK(buckets <= slots_max);
-  DropDownTo(slots_max - std::max(buckets, slots_max / 32), partition, now);
-}
-
-void Limiter::InsertSettled(const KeyHash& key, LimitId id, const Limit& limit, Bucket bucket,
-                            Instant now) {
-  MakeRoomFor(1, key.partition, now);
-  Insert(key, id, limit, bucket);
-}
-
-bool Limiter::HasRoomFor(const KeyHash& key, std::size_t added, Instant now) {
-  return HasRoom(key, added, now, {});
-}
-
 template <std::size_t kChecks>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Limiter::InsertNew(const LockedRequest<kChecks>& locked) {
   const Plan<kChecks>& plan = locked.plan;
   for (std::size_t i = 0; i < plan.size(); ++i) {
-    if (plan.IsNew(i)) MakeRoomFor(plan.size(), locked.checks[i].hash.partition, locked.now);
+    if (plan.IsNew(i)) table_.MakeRoomFor(plan.size(), locked.checks[i].hash.partition, locked.now);
   }
   for (std::size_t i = 0; i < plan.size(); ++i) {
     if (!plan.IsNew(i)) continue;
     WEIR_CHECK(locked.found[i].id.has_value());
-    Insert(locked.checks[i].hash, *locked.found[i].id, *locked.checks[i].limit,
-           plan.bucket(i).step.bucket);
+    table_.Insert(locked.checks[i].hash, *locked.found[i].id, *locked.checks[i].limit,
+                  plan.bucket(i).step.bucket);
   }
 }
 
@@ -225,8 +116,8 @@ void Limiter::ForbidGivingBack(const LockedRequest<kChecks>& locked, std::uint64
   for (std::size_t i = 0; i < locked.plan.size(); ++i) {
     if ((checks >> i & 1U) == 0 || !locked.found[i].id) continue;
     const KeyHash& key = locked.checks[i].hash;
-    PartitionStore store(*this, key.partition);
-    keeper_.Forbid(store, {key.hash, *locked.found[i].id}, *locked.checks[i].limit);
+    PartitionStore store(table_, key.partition);
+    table_.keeper.Forbid(store, {key.hash, *locked.found[i].id}, *locked.checks[i].limit);
   }
 }
 
@@ -235,9 +126,9 @@ void Limiter::CountCharges(const LockedRequest<kChecks>& locked) {
   for (std::size_t i = 0; i < locked.plan.size(); ++i) {
     if (!locked.plan.AsksBucket(i) || !locked.found[i].id) continue;
     const KeyHash& key = locked.checks[i].hash;
-    PartitionStore store(*this, key.partition);
-    keeper_.CountCharged(store, {key.hash, *locked.found[i].id}, *locked.checks[i].limit,
-                         locked.plan.bucket(i), locked.now);
+    PartitionStore store(table_, key.partition);
+    table_.keeper.CountCharged(store, {key.hash, *locked.found[i].id}, *locked.checks[i].limit,
+                               locked.plan.bucket(i), locked.now);
   }
 }
 
@@ -246,9 +137,9 @@ void Limiter::CountRefunds(const LockedRequest<kManyChecks>& locked) {
   for (std::size_t i = 0; i < locked.plan.size(); ++i) {
     if (!locked.plan.AsksBucket(i) || !locked.found[i].slot) continue;
     const KeyHash& key = locked.checks[i].hash;
-    PartitionStore store(*this, key.partition);
-    keeper_.CountRefunded(store, {key.hash, *locked.found[i].id}, *locked.checks[i].limit,
-                          *locked.found[i].slot, locked.plan.bucket(i).present, locked.now);
+    PartitionStore store(table_, key.partition);
+    table_.keeper.CountRefunded(store, {key.hash, *locked.found[i].id}, *locked.checks[i].limit,
+                                *locked.found[i].slot, locked.plan.bucket(i).present, locked.now);
   }
 }
 
@@ -286,9 +177,9 @@ absl::Status Limiter::ConcludeMany(LockedRequest<kManyChecks>& locked, Introduce
 }
 
 // Returns the status of attempt(). If that is refused for a new limit, takes back ids of idle
-// limits and tries again, until fewer than kReclaimsAtOnce were idle (an attempt itself leaves
-// fewer idle limits than that) and nothing is left that Clear() has forgotten. Does not try again
-// inside an Isolation, whose locks are in the way.
+// limits and tries again, until fewer than LimiterTable::kReclaimsAtOnce were idle (an attempt
+// itself leaves fewer idle limits than that) and nothing is left that Clear() has forgotten. Does
+// not try again inside an Isolation, whose locks are in the way.
 template <typename Try>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status Limiter::WithRoomForLimits(Try attempt) {
   absl::Status status = attempt();
@@ -298,12 +189,12 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status Limiter::WithRoomForLimits(Try 
 
 absl::Status Limiter::TryWithRoom(absl::Status status, absl::FunctionRef<absl::Status()> attempt) {
   const auto is_refused = [&] {
-    return absl::IsResourceExhausted(status) && !TableIsolation::IsHeldByThisThread(table_);
+    return absl::IsResourceExhausted(status) && !TableIsolation::IsHeldByThisThread(table_.buckets);
   };
   for (bool has_more = is_refused(); has_more;) {
-    const std::size_t taken = ReclaimLimits(1, kReclaimsAtOnce);
+    const std::size_t taken = ReclaimLimits(1, LimiterTable::kReclaimsAtOnce);
     if (taken > 0) status = attempt();
-    has_more = is_refused() && (taken == kReclaimsAtOnce || FreeDiscarded());
+    has_more = is_refused() && (taken == LimiterTable::kReclaimsAtOnce || FreeDiscarded());
   }
   return status;
 }
@@ -404,7 +295,7 @@ absl::StatusOr<Admission> Limiter::Reserve(const Request& request, Nanos patienc
   absl::Status status = WithRoomForLimits([&] {
     LockedRequest<kManyChecks> locked(*this, request, now);
     Reservation reservation = locked.plan.Reserve(locked.now, patience);
-    reservation.number = reservations_.fetch_add(1, std::memory_order_relaxed);
+    reservation.number = table_.reservations.fetch_add(1, std::memory_order_relaxed);
     absl::Status concluded = Conclude(locked, introducer, admission.verdict);
     if (admission.verdict.allowed && reservation.ready > locked.now) {
       admission.reservation = std::move(reservation);

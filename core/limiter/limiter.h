@@ -33,7 +33,7 @@
 #include "core/limiter/hold_keeper.h"
 #include "core/limiter/hold_request.h"
 #include "core/limiter/limiter_changes.h"
-#include "core/limiter/limiter_options.h"
+#include "core/limiter/limiter_table.h"
 #include "core/limiter/live_bucket.h"
 #include "core/limiter/reservation.h"
 #include "core/limiter/watched_key.h"
@@ -74,7 +74,7 @@ class Limiter {
 
   // The hasher of the keys of checks.
   [[nodiscard]] const KeyHasher& hasher() const noexcept {
-    return *hasher_.load(std::memory_order_acquire);
+    return *table_.current_hasher.load(std::memory_order_acquire);
   }
   [[nodiscard]] KeyHash Hash(std::string_view key) const noexcept { return hasher()(key); }
 
@@ -84,10 +84,10 @@ class Limiter {
   // this thread has no call under way, and no Isolation.
   [[nodiscard]] KeyHash PrefetchPartition(std::string_view key) const noexcept {
     const KeyHash hash = Hash(key);
-    table_.PrefetchPartition(hash);
+    table_.buckets.PrefetchPartition(hash);
     return hash;
   }
-  void PrefetchBuckets(const KeyHash& key) noexcept { table_.PrefetchBuckets(key); }
+  void PrefetchBuckets(const KeyHash& key) noexcept { table_.buckets.PrefetchBuckets(key); }
 
   // The verdict that Decide would give. Changes nothing, creates nothing, interns nothing.
   [[nodiscard]] Verdict Peek(const Request& request, Instant now);
@@ -162,17 +162,17 @@ class Limiter {
                                                    PresentLimit present = AsItWasInterned);
 
   // The number of open holds, one for each key; and the memory of open and settled holds.
-  [[nodiscard]] std::size_t open_holds() const noexcept { return keeper_.counts().open(); }
-  [[nodiscard]] std::size_t hold_bytes() const noexcept { return keeper_.counts().bytes(); }
+  [[nodiscard]] std::size_t open_holds() const noexcept { return table_.keeper.counts().open(); }
+  [[nodiscard]] std::size_t hold_bytes() const noexcept { return table_.keeper.counts().bytes(); }
   // The numbers of holds so far; a cancelled hold counts as settled, too.
-  [[nodiscard]] std::uint64_t expired_holds() const noexcept { return keeper_.expired(); }
-  [[nodiscard]] std::uint64_t settled_holds() const noexcept { return keeper_.settled(); }
-  [[nodiscard]] std::uint64_t cancelled_holds() const noexcept { return keeper_.cancelled(); }
+  [[nodiscard]] std::uint64_t expired_holds() const noexcept { return table_.keeper.expired(); }
+  [[nodiscard]] std::uint64_t settled_holds() const noexcept { return table_.keeper.settled(); }
+  [[nodiscard]] std::uint64_t cancelled_holds() const noexcept { return table_.keeper.cancelled(); }
 
   // The work of this thread's calls so far: the slots, ids and holds that they visited. A bucket
   // that Inspect or Watch returns, and a hold that is settled, counts as several.
   [[nodiscard]] static std::uint64_t SlotsVisited() noexcept {
-    return slots_visited_ + HoldKeeper::Visits();
+    return LimiterTable::slots_visited + HoldKeeper::Visits();
   }
   // The number of holds that this thread has found expired so far; answers may depend on it.
   [[nodiscard]] static std::uint64_t HoldsFoundExpired() noexcept {
@@ -267,10 +267,10 @@ class Limiter {
   void FitTable() noexcept;
   // The buckets dropped for the bound: those that were not full, and full ones.
   [[nodiscard]] std::uint64_t evicted() const noexcept {
-    return evicted_.load(std::memory_order_relaxed);
+    return table_.evicted.load(std::memory_order_relaxed);
   }
   [[nodiscard]] std::uint64_t evicted_full() const noexcept {
-    return evicted_full_.load(std::memory_order_relaxed);
+    return table_.evicted_full.load(std::memory_order_relaxed);
   }
 
   // Takes back ids of idle limits if nearly all ids are in use. A transaction calls this first,
@@ -283,13 +283,13 @@ class Limiter {
   // twice.
   std::size_t ReclaimLimits(std::size_t ids_min, std::size_t ids_max);
 
-  // --- Taking changes (limiter_saving.cc); requires: notes_changes() ---
+  // --- Taking changes (limiter_saving.cc); requires: logs_changes() ---
 
   // Holds up Clear, isolations of all keys, and taking back ids of limits until the changes that
   // were taken are handed on. One thread at a time has it.
   class Taking {
    public:
-    explicit Taking(Limiter& limiter) : lock_(limiter.saving_mutex_) {}
+    explicit Taking(Limiter& limiter) : lock_(limiter.table_.changes_mutex) {}
 
    private:
     MutexLock<RecursiveMutex> lock_;
@@ -298,7 +298,7 @@ class Limiter {
   // Begins to note changes; stops, and forgets those that were not taken. Each locks all for 50 us.
   void StartNoting();
   void StopNoting();
-  [[nodiscard]] bool notes_changes() const noexcept { return notes_changes_; }
+  [[nodiscard]] bool logs_changes() const noexcept { return table_.logs_changes; }
 
   // Returns the changes since the last call, from `first_partition` to the first boundary of a
   // partition after kTakenMax changes. A bucket that is full at `now` is returned as erased, or not
@@ -316,10 +316,10 @@ class Limiter {
   void CopyPartition(std::size_t partition, std::optional<Instant> now, LimiterChanges& changes);
   // Returns the ids that were given out or taken back since the last call. A save takes them after
   // its buckets and holds, during the same Taking, so that the limit of each is known.
-  [[nodiscard]] std::vector<LimitChange> TakeLimits() { return registry_.TakeChanges(); }
+  [[nodiscard]] std::vector<LimitChange> TakeLimits() { return table_.registry.TakeChanges(); }
   // Begins a complete save, which will take all changes up to now; and tells that it is on disk.
-  void BeginSave() { registry_.BeginSave(); }
-  void EndSave() { registry_.EndSave(); }
+  void BeginSave() { table_.registry.BeginSave(); }
+  void EndSave() { table_.registry.EndSave(); }
   // The limit that an id means, or meant last. Requires: the id is in changes of this thread's
   // present Taking, or in a bucket of a partition that it has locked.
   [[nodiscard]] const Limit& LimitOf(LimitId id) const noexcept;
@@ -384,10 +384,8 @@ class Limiter {
   [[nodiscard]] std::size_t CountLive(Instant now);
 
  private:
-  struct FoundBucket;
   template <std::size_t kChecks>
   struct LockedRequest;
-  static constexpr std::size_t kReclaimsAtOnce = 1024;
 
   template <typename Try>
   [[nodiscard]] absl::Status WithRoomForLimits(Try attempt);
@@ -418,11 +416,6 @@ class Limiter {
   template <typename Visit>
   void VisitKey(const KeyHash& key, Visit visit);
   [[nodiscard]] std::size_t SlotsOf(const KeyHash& key);
-  [[nodiscard]] std::optional<bool> KnownRoom(const KeyHash& key, std::size_t added, Instant now);
-  [[nodiscard]] bool HasRoom(const KeyHash& key, std::size_t added, Instant now,
-                             std::span<const FoundBucket> asked);
-  [[nodiscard]] bool MakeRoomOnKey(const KeyHash& key, std::size_t added, Instant now,
-                                   std::span<const FoundBucket> asked);
   template <std::size_t kChecks>
   void AdvanceDecisionTime(const KeysLock<kChecks>& lock, Instant now);
   template <std::size_t kChecks>
@@ -437,22 +430,9 @@ class Limiter {
   template <std::size_t kChecks>
   void CountCharges(const LockedRequest<kChecks>& locked);
   void CountRefunds(const LockedRequest<kChecksMax>& locked);
-  void CountLoss(const KeyHash& key, LimitId id);
   [[nodiscard]] Bucket CountHeld(const Check& check, std::optional<LimitId> id);
-  class PartitionStore;
   class Holding;
-  void SettleDue(std::span<const Check> checks, Instant now);
-  void SettleDue(const KeyHash& key, Instant now);
-  void SettleDue(std::size_t partition, Instant now,
-                 std::size_t most = std::numeric_limits<std::size_t>::max());
-  void NoteSettled(std::size_t partition, std::optional<Instant> last);
   [[nodiscard]] bool HasDue(std::size_t partition, Instant now);
-  void InsertSettled(const KeyHash& key, LimitId id, const Limit& limit, Bucket bucket,
-                     Instant now);
-  [[nodiscard]] bool HasRoomFor(const KeyHash& key, std::size_t added, Instant now);
-  void ForgetHolds(std::size_t partition, absl::FunctionRef<bool(const Hold&)> is_gone);
-  void ForgetHolds(const KeyHash& key, absl::FunctionRef<bool(const Hold&)> is_gone);
-  void ShowHolds(std::size_t partition);
   void InsertRestoredHeld(std::size_t partition, Instant now);
   class Applying;
   class TakingChanges;
@@ -460,41 +440,8 @@ class Limiter {
   [[nodiscard]] ReservationLock Lock(const Reservation& reservation);
   [[nodiscard]] Verdict VerdictNow(const Reservation& reservation, bool allowed, Instant now);
   [[nodiscard]] Bucket* FindBucket(const KeyHash& key, const Limit& limit, LimitId& id);
-  void Replace(const KeyHash& key, LimitId id, const Limit& limit, Bucket& slot, Bucket value);
-  void Insert(const KeyHash& key, LimitId id, const Limit& limit, Bucket bucket);
-  void MakeRoomFor(std::size_t buckets, std::size_t partition, Instant now);
-  void DropDownTo(std::size_t slots_kept, std::size_t index, Instant now);
-  void Forget(std::size_t partition, const SlotKey& slot);
-  void ForgetFull(std::size_t partition, const SlotKey& slot);
-  void NoteChanged(std::size_t partition);
 
-  static inline constinit thread_local std::uint64_t slots_visited_ = 0;
-
-  // The hasher, and those that it has replaced, which requests under way may still use.
-  std::vector<std::unique_ptr<const KeyHasher>> hashers_;
-  std::atomic<const KeyHasher*> hasher_;
-  const Nanos max_wait_;
-  const bool time_is_ordered_;
-  // This and the next are written while all partitions are locked.
-  std::atomic<bool> notes_changes_;
-  bool follows_ = false;
-  // Held while changes are taken, while ids are taken back, and while everything is forgotten:
-  // these must not overlap. Taken before a partition's lock.
-  RecursiveMutex saving_mutex_;
-  TableGeneration generation_ ABSL_GUARDED_BY(saving_mutex_){};
-  std::vector<BucketTable::Discarded> discarded_ ABSL_GUARDED_BY(saving_mutex_);
-  std::atomic<bool> has_discarded_{false};  // written under saving_mutex_; false: there is nothing
-  const std::size_t limits_max_;
-  ChangedPartitions changed_partitions_;     // used if notes_changes_; may have unchanged ones, too
-  ChangedPartitions overflowed_partitions_;  // those of them whose ChangeLog has overflowed
-  std::atomic<std::size_t> memory_max_{0};   // 0: no bound
-  std::atomic<TableBound> bound_;
-  std::atomic<std::uint64_t> reservations_{0};
-  std::atomic<std::uint64_t> evicted_{0};
-  std::atomic<std::uint64_t> evicted_full_{0};
-  LimitRegistry registry_;
-  HoldKeeper keeper_;
-  BucketTable table_;
+  LimiterTable table_;
 };
 
 }  // namespace weir

@@ -9,99 +9,55 @@
 #include "core/base/status.h"
 #include "core/limiter/hold_keeper.h"
 #include "core/limiter/limiter.h"
+#include "core/limiter/limiter_table.h"
 #include "core/limiter/locked_request.h"
-#include "core/limiter/partition_store.h"
 
 namespace weir {
 
 // --- Buckets beside open holds ---
 
-// The bucket is lost: no open hold may give anything back to another one in its place.
-void Limiter::CountLoss(const KeyHash& key, LimitId id) {
-  PartitionStore store(*this, key.partition);
-  keeper_.Forbid(store, {key.hash, id}, registry_.Get(id));
-}
-
 // Returns the bucket of a held limit that is not stored (evicted, or lost in a crash): the sum of
 // the key's open holds. Bucket{} for other limits. Requires: the partition is locked.
 Bucket Limiter::CountHeld(const Check& check, std::optional<LimitId> id) {
   if (!check.limit->is_held() || !id) return {};
-  PartitionStore store(*this, check.hash.partition);
+  PartitionStore store(table_, check.hash.partition);
   return HoldKeeper::CountHeld(store, {check.hash.hash, *id});
 }
 
-// Tells the next save that holds of the partition may have changed, and shows whether there are
-// open ones. Requires: the partition is locked.
-void Limiter::ShowHolds(std::size_t partition) {
-  const HoldTable* const holds = table_.holds(partition);
-  if (holds && (holds->changes().size() > 0 || holds->changes().overflowed())) {
-    if (holds->changes().overflowed()) {
-      table_.partition(partition).LogEverything();
-      table_.ShowSize(partition);
-    }
-    NoteChanged(partition);
-  }
-  table_.ShowHolds(partition);
-}
-
 // --- Expiry ---
-
-void Limiter::SettleDue(std::span<const Check> checks, Instant now) {
-  for (const Check& check : checks) SettleDue(check.hash, now);
-}
-
-// A request settles what is due of its own keys, and little else: after a million holds have
-// expired at once, none waits for the others. Requires: the partition is locked.
-void Limiter::SettleDue(const KeyHash& key, Instant now) {
-  if (follows_) return;
-  PartitionStore store(*this, key.partition);
-  NoteSettled(key.partition, keeper_.SettleDue({&store, key.hash}, now));
-}
 
 absl::Status Limiter::SettleAhead(std::span<const KeyHash> keys, Instant now) {
   if (open_holds() == 0) return absl::OkStatus();
   std::size_t settled = 0;
   for (const KeyHash& key : keys) {
-    PartitionLock lock(table_, key.partition);
-    const Partition& partition = table_.partition(key.partition);
-    if (!partition.has_open_holds() || follows_) continue;
+    PartitionLock lock(table_.buckets, key.partition);
+    const Partition& partition = table_.buckets.partition(key.partition);
+    if (!partition.has_open_holds() || table_.follows) continue;
     const Instant then = std::max(now, partition.decision_time());
-    PartitionStore store(*this, key.partition);
+    PartitionStore store(table_, key.partition);
     const std::size_t due = HoldKeeper::CountDue({&store, key.hash}, then, kKeyHoldsMax);
     if (settled > 0 && settled + due > kKeyHoldsMax) return TooManyDue();
-    SettleDue(key, then);
+    table_.ExpireHolds(key, then);
     settled += due;
   }
   return absl::OkStatus();
 }
 
-// Settles what is due of all keys, but at most `most` holds. Requires: the partition is locked.
-void Limiter::SettleDue(std::size_t partition, Instant now, std::size_t most) {
-  if (follows_) return;
-  PartitionStore store(*this, partition);
-  NoteSettled(partition, keeper_.SettleDue(store, now, most));
-}
-
 void Limiter::SettleExpired(std::span<const std::string_view> keys, Instant now) {
-  if (!time_is_ordered_) return;
+  if (!table_.time_is_ordered) return;
   for (const std::string_view key : keys) {
     const KeyHash hash = Hash(key);
-    PartitionLock lock(table_, hash.partition);
-    SettleDue(hash, now);
+    PartitionLock lock(table_.buckets, hash.partition);
+    table_.ExpireHolds(hash, now);
   }
 }
 
 void Limiter::SettleExpired(Instant now) {
-  if (!time_is_ordered_ || open_holds() == 0) return;
+  if (!table_.time_is_ordered || open_holds() == 0) return;
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
-    PartitionLock lock(table_, i);
-    SettleDue(i, now);
+    PartitionLock lock(table_.buckets, i);
+    table_.ExpireHolds(i, now);
   }
-}
-
-// A thread that decides late must not decide as of before.
-void Limiter::NoteSettled(std::size_t partition, std::optional<Instant> last) {
-  if (last && time_is_ordered_) table_.partition(partition).AdvanceDecisionTime(*last);
 }
 
 // --- Reserving ---
@@ -117,7 +73,7 @@ class Limiter::Holding {
     }
     stores_.reserve(hashes_.size());
     for (const KeyHash& hash : hashes_) {
-      keys_.push_back({&stores_.emplace_back(limiter, hash.partition), hash.hash});
+      keys_.push_back({&stores_.emplace_back(limiter.table_, hash.partition), hash.hash});
     }
   }
 
@@ -157,7 +113,7 @@ absl::Status Limiter::Holding::RenewOrOpen(Grant& grant) {
   if (!open.ok()) return open.status();
   if (open->empty()) return Open(grant);
   for (std::size_t i = 0; i < keys_.size(); ++i) {
-    limiter_.keeper_.Renew(*keys_[i].store, *(*open)[i], locked_.now + request_.ttl);
+    limiter_.table_.keeper.Renew(*keys_[i].store, *(*open)[i], locked_.now + request_.ttl);
   }
   limiter_.AdvanceDecisionTime(locked_.lock, locked_.now);
   grant.granted = std::max<std::int64_t>(open->front()->terms().granted, 1);
@@ -171,7 +127,7 @@ absl::Status Limiter::Holding::RenewOrOpen(Grant& grant) {
 
 // Decides the request and holds it if it is admitted.
 absl::Status Limiter::Holding::Open(Grant& grant) {
-  HoldKeeper& keeper = limiter_.keeper_;
+  HoldKeeper& keeper = limiter_.table_.keeper;
   grant.granted = HoldKeeper::Decide(locked_.plan, locked_.checks, request_, locked_.now);
   if (grant.granted == 0) return limiter_.ConcludeMany(locked_, introducer_, grant.verdict);
   WEIR_RETURN_IF_ERROR(InternAll());
@@ -197,7 +153,7 @@ absl::Status Limiter::Holding::InternAll() {
     if (!locked_.plan.AsksBucket(i) || locked_.found[i].id) continue;
     LimitHint no_hint;
     const absl::StatusOr<LimitId> id =
-        limiter_.registry_.Intern(*locked_.checks[i].limit, no_hint, introducer_);
+        limiter_.table_.registry.Intern(*locked_.checks[i].limit, no_hint, introducer_);
     if (!id.ok()) return id.status();
     locked_.found[i].id = *id;
   }
@@ -208,7 +164,7 @@ absl::Status Limiter::Holding::InternAll() {
 
 absl::StatusOr<Settled> Limiter::SettleHold(const SettleRequest& request, Instant now) {
   return SettleHold(request, now, [this](const Limit& interned, std::string_view) {
-    return keeper_.PresentNumbers(interned);
+    return table_.keeper.PresentNumbers(interned);
   });
 }
 
@@ -216,17 +172,17 @@ absl::StatusOr<Settled> Limiter::SettleHold(const SettleRequest& request, Instan
                                             PresentLimitOfKey present) {
   WEIR_CHECK(!request.keys.empty());
   WEIR_CHECK(request.keys.size() <= kChecksMax);
-  const ReservationLock lock(table_, request.keys.size(),
+  const ReservationLock lock(table_.buckets, request.keys.size(),
                              [&](std::size_t i) { return request.keys[i].key.hash.partition; });
   now = ExecutionTime(lock, now);
   absl::InlinedVector<PartitionStore, 2> stores;
   absl::InlinedVector<StoredKey, 2> keys;
   stores.reserve(request.keys.size());
   for (const SettledKey& key : request.keys) {
-    SettleDue(key.key.hash, now);
-    keys.push_back({&stores.emplace_back(*this, key.key.hash.partition), key.key.hash.hash});
+    table_.ExpireHolds(key.key.hash, now);
+    keys.push_back({&stores.emplace_back(table_, key.key.hash.partition), key.key.hash.hash});
   }
-  absl::StatusOr<Settled> settled = keeper_.Settle(request, keys, now, present);
+  absl::StatusOr<Settled> settled = table_.keeper.Settle(request, keys, now, present);
   if (settled.ok() && settled->settled && !settled->foreign) AdvanceDecisionTime(lock, now);
   return settled;
 }
@@ -234,22 +190,10 @@ absl::StatusOr<Settled> Limiter::SettleHold(const SettleRequest& request, Instan
 std::vector<LiveHold> Limiter::InspectHolds(std::string_view key, Instant now,
                                             PresentLimit present) {
   const KeyHash hash = Hash(key);
-  PartitionLock lock(table_, hash.partition);
-  SettleDue(hash, now);
-  PartitionStore store(*this, hash.partition);
-  return keeper_.Inspect({&store, hash.hash}, now, kInspectedMax, present);
-}
-
-// Drop the holds and marks of a partition, or of a key, for which is_gone(hold) is true. Require:
-// the partition is locked.
-void Limiter::ForgetHolds(const KeyHash& key, absl::FunctionRef<bool(const Hold&)> is_gone) {
-  PartitionStore store(*this, key.partition);
-  keeper_.ForgetIf({&store, key.hash}, is_gone);
-}
-
-void Limiter::ForgetHolds(std::size_t partition, absl::FunctionRef<bool(const Hold&)> is_gone) {
-  PartitionStore store(*this, partition);
-  keeper_.ForgetIf(store, is_gone);
+  PartitionLock lock(table_.buckets, hash.partition);
+  table_.ExpireHolds(hash, now);
+  PartitionStore store(table_, hash.partition);
+  return table_.keeper.Inspect({&store, hash.hash}, now, kInspectedMax, present);
 }
 
 }  // namespace weir

@@ -7,7 +7,7 @@
 
 #include "core/base/check.h"
 #include "core/limiter/limiter.h"
-#include "core/limiter/partition_store.h"
+#include "core/limiter/limiter_table.h"
 
 namespace weir {
 namespace {
@@ -46,20 +46,21 @@ class RecordsByPartition {
 
 void Limiter::SetFollowing(bool follows) {
   const Isolation everything(*this);
-  follows_ = follows;
+  table_.follows = follows;
 }
 
 void Limiter::StartOver(const HashSecret& secret) {
   const Isolation everything(*this);
   Clear();
-  for (std::size_t i = 0; i < kPartitionCount; ++i) table_.partition(i).ForgetDecisionTime();
-  if (secret == hashers_.back()->secret()) return;
-  hashers_.push_back(std::make_unique<KeyHasher>(secret));
-  hasher_.store(hashers_.back().get(), std::memory_order_release);
+  for (std::size_t i = 0; i < kPartitionCount; ++i)
+    table_.buckets.partition(i).ForgetDecisionTime();
+  if (secret == table_.hashers.back()->secret()) return;
+  table_.hashers.push_back(std::make_unique<KeyHasher>(secret));
+  table_.current_hasher.store(table_.hashers.back().get(), std::memory_order_release);
 }
 
-// The application of records. Requires: this thread has saving_mutex_, so that no id is taken back
-// before its first bucket is there.
+// The application of records. Requires: this thread has table_.changes_mutex, so that no id is
+// taken back before its first bucket is there.
 class Limiter::Applying {
  public:
   Applying(Limiter& limiter, const LimiterChanges& records, Instant time)
@@ -69,7 +70,7 @@ class Limiter::Applying {
       WEIR_CHECK(NumberOf(named.id) == ids_.size());
       WEIR_CHECK(named.limit.has_value());
       LimitHint no_hint;
-      const absl::StatusOr<LimitId> id = limiter.registry_.Intern(*named.limit, no_hint);
+      const absl::StatusOr<LimitId> id = limiter.table_.registry.Intern(*named.limit, no_hint);
       ids_.push_back(id.ok() ? std::optional(*id) : std::nullopt);
     }
   }
@@ -95,11 +96,11 @@ class Limiter::Applying {
 };
 
 std::size_t Limiter::Apply(const LimiterChanges& records, Instant time) {
-  MutexLock saving(saving_mutex_);
+  MutexLock saving(table_.changes_mutex);
   // Few idle limits are taken back last: the search for them visits all limits.
-  while (!registry_.HasRoomFor(records.limits.size()) &&
-         (ReclaimLimits(kReclaimsAtOnce, kReclaimsAtOnce) > 0 || FreeDiscarded() ||
-          ReclaimLimits(1, kReclaimsAtOnce) > 0)) {
+  while (!table_.registry.HasRoomFor(records.limits.size()) &&
+         (ReclaimLimits(LimiterTable::kReclaimsAtOnce, LimiterTable::kReclaimsAtOnce) > 0 ||
+          FreeDiscarded() || ReclaimLimits(1, LimiterTable::kReclaimsAtOnce) > 0)) {
   }
   Applying applying(*this, records, time);
   RecordsByPartition buckets(records.buckets);
@@ -113,13 +114,13 @@ std::size_t Limiter::Apply(const LimiterChanges& records, Instant time) {
     const std::size_t partition =
         std::min({first_rewritten, buckets.partition(), holds.partition(), sums.partition()});
     if (partition == kPartitionCount) return dropped;
-    const PartitionLock lock(table_, partition);
+    const PartitionLock lock(table_.buckets, partition);
     const bool is_rewritten = partition == first_rewritten;
     if (is_rewritten) {
       applying.ForgetPartition(partition);
       ++rewritten;
     }
-    table_.partition(partition).AdvanceDecisionTime(time);
+    table_.buckets.partition(partition).AdvanceDecisionTime(time);
     // A limit may have got another id since the last records. Then what is gone under the old one
     // is there under the new one.
     buckets.ForEachOf(
@@ -134,25 +135,26 @@ std::size_t Limiter::Apply(const LimiterChanges& records, Instant time) {
     sums.ForEachOf(
         partition, [](const SumsChange& change) { return !change.sums; },
         [&](const SumsChange& change) { dropped += applying.ApplySums(change) ? 0 : 1; });
-    ShowHolds(partition);
-    table_.ShowSize(partition);
+    table_.PublishHolds(partition);
+    table_.buckets.ShowSize(partition);
   }
 }
 
 void Limiter::Applying::ForgetPartition(std::size_t partition) {
-  Partition& forgotten = limiter_.table_.partition(partition);
-  if (limiter_.notes_changes_) {
+  Partition& forgotten = limiter_.table_.buckets.partition(partition);
+  if (limiter_.table_.logs_changes) {
     forgotten.LogEverything();
-    limiter_.NoteChanged(partition);
+    limiter_.table_.MarkChanged(partition);
   }
-  if (HoldTable* const holds = limiter_.table_.holds(partition)) limiter_.keeper_.ForgetAll(*holds);
+  if (HoldTable* const holds = limiter_.table_.buckets.holds(partition))
+    limiter_.table_.keeper.ForgetAll(*holds);
   forgotten.ForgetDecisionTime();  // It may be that of another primary.
   forgotten.EraseIf([&](const SlotKey& slot, Bucket) {
-    limiter_.registry_.RemoveBucket(slot.limit);
+    limiter_.table_.registry.RemoveBucket(slot.limit);
     return true;
   });
-  limiter_.ShowHolds(partition);
-  limiter_.table_.ShowSize(partition);
+  limiter_.table_.PublishHolds(partition);
+  limiter_.table_.buckets.ShowSize(partition);
 }
 
 bool Limiter::Applying::ApplyBucket(const BucketChange& change) {
@@ -160,20 +162,20 @@ bool Limiter::Applying::ApplyBucket(const BucketChange& change) {
   if (!id) return change.erased;
   const KeyHash key{change.key.key_hash(), change.partition};
   const SlotKey slot{key.hash, *id};
-  Partition& partition = limiter_.table_.partition(change.partition);
+  Partition& partition = limiter_.table_.buckets.partition(change.partition);
   Bucket* const stored = partition.Find(slot);
   if (change.erased) {
     if (!stored) return true;
-    limiter_.Forget(change.partition, slot);
+    limiter_.table_.Forget(change.partition, slot);
     partition.Erase(slot);
-    limiter_.table_.ShowSize(change.partition);
+    limiter_.table_.buckets.ShowSize(change.partition);
     return true;
   }
-  const Limit& limit = limiter_.registry_.Get(*id);
+  const Limit& limit = limiter_.table_.registry.Get(*id);
   if (stored) {
-    limiter_.Replace(key, *id, limit, *stored, change.bucket);
+    limiter_.table_.Replace(key, *id, limit, *stored, change.bucket);
   } else {
-    limiter_.InsertSettled(key, *id, limit, change.bucket, time_);
+    limiter_.table_.InsertAlone(key, *id, limit, change.bucket, time_);
   }
   return true;
 }
@@ -187,17 +189,17 @@ bool Limiter::Applying::ApplyHold(const HoldChange& change, bool is_rewritten) {
       fits = fits && id.has_value();
       part.limit = id.value_or(LimitId{});
     }
-    const HoldCounts& counts = limiter_.keeper_.counts();
+    const HoldCounts& counts = limiter_.table_.keeper.counts();
     fits = fits && (!hold->settled || counts.marks() < counts.holds_max());
     if (!fits) hold.reset();
   }
   HoldTable* const holds =
-      hold ? &limiter_.table_.MakeHolds(change.partition, limiter_.notes_changes_)
-           : limiter_.table_.holds(change.partition);
+      hold ? &limiter_.table_.buckets.MakeHolds(change.partition, limiter_.table_.logs_changes)
+           : limiter_.table_.buckets.holds(change.partition);
   if (!holds) return fits;
   const Hold* const before = holds->FindOpen(change.key, change.id);
   const bool is_new = hold && !hold->settled && !(before && before->terms().order == hold->order);
-  limiter_.keeper_.Apply(*holds, change.key, change.id, hold);
+  limiter_.table_.keeper.Apply(*holds, change.key, change.id, hold);
   // The sums that were there when it was opened. If they have changed since, a record says so.
   if (!is_new || is_rewritten) return fits;
   for (const HoldPart& part : hold->parts) holds->SetSums({change.key, part.limit}, part.sums);
@@ -206,7 +208,7 @@ bool Limiter::Applying::ApplyHold(const HoldChange& change, bool is_rewritten) {
 
 bool Limiter::Applying::ApplySums(const SumsChange& change) {
   const std::optional<LimitId> id = Here(change.bucket.limit);
-  HoldTable* const holds = limiter_.table_.holds(change.partition);
+  HoldTable* const holds = limiter_.table_.buckets.holds(change.partition);
   if (!id || !holds) return !change.sums;
   const SlotKey bucket{change.bucket.key_hash(), *id};
   // Sums that no open hold names are gone already.

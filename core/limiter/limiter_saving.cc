@@ -15,7 +15,7 @@
 #include "core/base/check.h"
 #include "core/base/id_type.h"
 #include "core/limiter/limiter.h"
-#include "core/limiter/partition_store.h"
+#include "core/limiter/limiter_table.h"
 #include "core/rules/rule.h"
 #include "core/table/partition_set.h"
 
@@ -42,32 +42,34 @@ void MakeRoom(std::size_t more, std::vector<T>& list) {
 
 void Limiter::StartNoting() {
   const Isolation everything(*this);
-  if (notes_changes_) return;
-  notes_changes_ = true;
-  registry_.StartNoting();
+  if (table_.logs_changes) return;
+  table_.logs_changes = true;
+  table_.registry.StartNoting();
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
-    if (HoldTable* const holds = table_.holds(i)) holds->StartNoting();
+    if (HoldTable* const holds = table_.buckets.holds(i)) holds->StartNoting();
   }
   FitTable();
 }
 
 void Limiter::StopNoting() {
   const Isolation everything(*this);
-  notes_changes_ = false;
-  registry_.StopNoting();
+  table_.logs_changes = false;
+  table_.registry.StopNoting();
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
-    table_.partition(i).ForgetChanges();
-    if (HoldTable* const holds = table_.holds(i)) holds->StopNoting();
-    table_.ShowHolds(i);
-    table_.ShowSize(i);
+    table_.buckets.partition(i).ForgetChanges();
+    if (HoldTable* const holds = table_.buckets.holds(i)) holds->StopNoting();
+    table_.buckets.ShowHolds(i);
+    table_.buckets.ShowSize(i);
   }
   FitTable();
 }
 
-TableGeneration Limiter::generation() const ABSL_NO_THREAD_SAFETY_ANALYSIS { return generation_; }
+TableGeneration Limiter::generation() const ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  return table_.generation;
+}
 
 std::size_t Limiter::SlotsShown(std::size_t partition) const noexcept {
-  return table_.SlotsShown(partition);
+  return table_.buckets.SlotsShown(partition);
 }
 
 // A changed hold, or the changed sums of a bucket, count as this many changed buckets: the time
@@ -78,7 +80,7 @@ constexpr std::size_t kBucketsPerHold = 8;
 constexpr std::size_t kAhead = 8;
 
 // Adds what has changed, or all of some partitions, to changes. Requires: this thread has
-// saving_mutex_.
+// table_.changes_mutex.
 class Limiter::TakingChanges {
  public:
   struct TakenPartition {
@@ -106,23 +108,23 @@ class Limiter::TakingChanges {
 // Takes what has changed in a partition: the buckets into `taken`, and the holds. Requires: it is
 // locked.
 void Limiter::TakingChanges::TakePartition(std::size_t index, TakenPartition& taken) {
-  Partition& partition = limiter_.table_.partition(index);
+  Partition& partition = limiter_.table_.buckets.partition(index);
   taken.index = static_cast<std::uint16_t>(index);
   taken.overflowed = partition.everything_changed();
   taken.buckets.clear();
   if (taken.overflowed) {
     partition.ForgetChanges();
-    if (HoldTable* const holds = limiter_.table_.holds(index)) holds->ForgetChanges();
-    limiter_.table_.ShowHolds(index);
+    if (HoldTable* const holds = limiter_.table_.buckets.holds(index)) holds->ForgetChanges();
+    limiter_.table_.buckets.ShowHolds(index);
   } else {
     partition.TakeChangesInto(taken.buckets);
     TakeHolds(index);
   }
-  limiter_.table_.ShowSize(index);
+  limiter_.table_.buckets.ShowSize(index);
 }
 
 // Adds the buckets of a partition that must be written. No id has been given out again since they
-// were logged or copied: saving_mutex_ is held.
+// were logged or copied: table_.changes_mutex is held.
 void Limiter::TakingChanges::AddBuckets(const TakenPartition& taken, std::optional<Instant> now) {
   for (const LoggedChange& change : taken.buckets) {
     const bool full = IsFull(change.limit(), change.bucket(), now);
@@ -145,20 +147,20 @@ void Limiter::TakingChanges::DropFull(std::size_t first, std::optional<Instant> 
   changes_.buckets.erase(std::remove_if(begin, changes_.buckets.end(), is_full),
                          changes_.buckets.end());
   std::for_each(begin, changes_.buckets.end(), [&](BucketChange& copy) {
-    copy.algorithm = limiter_.registry_.Get(copy.key.limit).shape().algorithm;
+    copy.algorithm = limiter_.table_.registry.Get(copy.key.limit).shape().algorithm;
   });
 }
 
 bool Limiter::TakingChanges::IsFull(LimitId id, const Bucket& bucket,
                                     std::optional<Instant> now) const {
   // No bucket carries the id any more.
-  if (!limiter_.registry_.IsUsed(id)) return true;
-  return now ? weir::IsFull(limiter_.registry_.Get(id), bucket, *now) : bucket == Bucket{};
+  if (!limiter_.table_.registry.IsUsed(id)) return true;
+  return now ? weir::IsFull(limiter_.table_.registry.Get(id), bucket, *now) : bucket == Bucket{};
 }
 
 // Requires: the partition is locked.
 void Limiter::TakingChanges::CopyHolds(std::size_t partition) {
-  const HoldTable* const holds = limiter_.table_.holds(partition);
+  const HoldTable* const holds = limiter_.table_.buckets.holds(partition);
   if (!holds) return;
   const auto index = static_cast<std::uint16_t>(partition);
   const auto copy = [&](const HoldSet& set, bool settled) {
@@ -184,7 +186,7 @@ void Limiter::TakingChanges::CopyHolds(std::size_t partition) {
 
 // Takes the changed holds and sums of a partition. Requires: it is locked.
 void Limiter::TakingChanges::TakeHolds(std::size_t partition) {
-  HoldTable* const holds = limiter_.table_.holds(partition);
+  HoldTable* const holds = limiter_.table_.buckets.holds(partition);
   if (!holds) return;
   const auto index = static_cast<std::uint16_t>(partition);
   MakeRoom(holds->changes().size(), changes_.holds);
@@ -196,26 +198,26 @@ void Limiter::TakingChanges::TakeHolds(std::size_t partition) {
         changes_.sums.push_back(
             {index, bucket, sums ? std::optional<SettlementSums>(*sums) : std::nullopt});
       });
-  limiter_.table_.ShowHolds(partition);
+  limiter_.table_.buckets.ShowHolds(partition);
 }
 
 // The time that TakePartition would take, in changed buckets. Requires: the partition is locked.
 std::size_t Limiter::TakingChanges::ChangesOf(std::size_t partition) {
-  const Partition& changed = limiter_.table_.partition(partition);
+  const Partition& changed = limiter_.table_.buckets.partition(partition);
   if (changed.everything_changed()) return 1;
-  const HoldTable* const holds = limiter_.table_.holds(partition);
+  const HoldTable* const holds = limiter_.table_.buckets.holds(partition);
   return changed.changes() + (holds ? kBucketsPerHold * holds->changes().size() : 0);
 }
 
 void Limiter::CopyPartition(std::size_t partition, std::optional<Instant> now,
                             LimiterChanges& changes) {
-  MutexLock saving(saving_mutex_);
+  MutexLock saving(table_.changes_mutex);
   TakingChanges taking(*this, changes);
   const auto index = static_cast<std::uint16_t>(partition);
   const std::size_t first = changes.buckets.size();
   {
-    const PartitionLock lock(table_, partition);
-    const Partition& source = table_.partition(partition);
+    const PartitionLock lock(table_.buckets, partition);
+    const Partition& source = table_.buckets.partition(partition);
     MakeRoom(source.size(), changes.buckets);
     source.ForEach([&](const SlotKey& key, const Bucket& bucket) {
       changes.buckets.push_back({.key = key,
@@ -234,23 +236,23 @@ void Limiter::CopyPartition(std::size_t partition, std::optional<Instant> now,
 LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool consistent_snapshot,
                                     std::size_t first_partition, LimiterChanges changes) {
   changes.Clear();
-  WEIR_CHECK(notes_changes_);
-  MutexLock saving(saving_mutex_);
+  WEIR_CHECK(table_.logs_changes);
+  MutexLock saving(table_.changes_mutex);
   TakingChanges taking(*this, changes);
-  changes.generation = generation_;
-  if (hashers_.size() > 1) changes.new_secret = secret();
+  changes.generation = table_.generation;
+  if (table_.hashers.size() > 1) changes.new_secret = secret();
   PartitionSet changed;
-  changed_partitions_.TakeInto(changed);
+  table_.changed_partitions.TakeInto(changed);
   PartitionSet overflowed;
-  const bool in_parts = overflowed_partitions_.TakeInto(overflowed) || first_partition > 0;
+  const bool in_parts = table_.overflowed_partitions.TakeInto(overflowed) || first_partition > 0;
   std::optional<TableLock> cut;
   if (consistent_snapshot && !in_parts) {
     // Any request that changed a locked partition has reported its other partitions by now. The
     // loop ends, since the locked set only grows.
     do {
       cut.reset();
-      cut.emplace(table_, changed);
-    } while (changed_partitions_.TakeInto(changed));
+      cut.emplace(table_.buckets, changed);
+    } while (table_.changed_partitions.TakeInto(changed));
     std::size_t logged = 0;
     changed.ForEach([&](std::size_t i) { logged += taking.ChangesOf(i); });
     if (logged > kTakenMax) cut.reset();
@@ -272,17 +274,17 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool consistent_
     changes.buckets.reserve(std::min(all.size(), kTakenMax));
     for (std::size_t at = 0; at < all.size(); ++at) {
       const std::size_t i = all[at];
-      if (at + 2 * kAhead < all.size()) table_.PrefetchPartition(all[at + 2 * kAhead]);
-      if (at + kAhead < all.size()) table_.PrefetchChanges(all[at + kAhead]);
+      if (at + 2 * kAhead < all.size()) table_.buckets.PrefetchPartition(all[at + 2 * kAhead]);
+      if (at + kAhead < all.size()) table_.buckets.PrefetchChanges(all[at + kAhead]);
       const bool too_many = changes.size() >= kTakenMax;
       if (too_many) changes.next_partition = std::min(changes.next_partition, i);
       if (too_many || i < first_partition) {
-        changed_partitions_.Add(i);
-        if (overflowed.Contains(i)) overflowed_partitions_.Add(i);
+        table_.changed_partitions.Add(i);
+        if (overflowed.Contains(i)) table_.overflowed_partitions.Add(i);
         continue;
       }
       {
-        const PartitionLock lock(table_, i);
+        const PartitionLock lock(table_.buckets, i);
         taking.TakePartition(i, taken);
       }
       add(taken);
@@ -293,48 +295,51 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool consistent_
   return changes;
 }
 
-const Limit& Limiter::LimitOf(LimitId id) const noexcept { return registry_.LastMeaning(id); }
+const Limit& Limiter::LimitOf(LimitId id) const noexcept { return table_.registry.LastMeaning(id); }
 
 std::size_t Limiter::CountHolds(std::size_t partition) {
-  const PartitionLock lock(table_, partition);
-  const HoldTable* const holds = table_.holds(partition);
+  const PartitionLock lock(table_.buckets, partition);
+  const HoldTable* const holds = table_.buckets.holds(partition);
   return holds ? holds->size() : 0;
 }
 
-bool Limiter::RestoreLimit(LimitId id, const Limit& limit) { return registry_.Restore(id, limit); }
+bool Limiter::RestoreLimit(LimitId id, const Limit& limit) {
+  return table_.registry.Restore(id, limit);
+}
 
 void Limiter::RestorePartition(std::size_t partition, std::span<const RestoredBucket> buckets,
                                Instant now) {
-  PartitionLock lock(table_, partition);
-  Partition& restored = table_.partition(partition);
+  PartitionLock lock(table_.buckets, partition);
+  Partition& restored = table_.buckets.partition(partition);
   WEIR_CHECK(restored.size() == 0);
   restored.Reserve(buckets.size());
   for (const RestoredBucket& bucket : buckets) {
-    WEIR_CHECK(NumberOf(bucket.key.limit) < registry_.used());
+    WEIR_CHECK(NumberOf(bucket.key.limit) < table_.registry.used());
     restored.Insert(bucket.key, WithoutSpareBit(bucket.bucket));
-    registry_.AddBucket(bucket.key.limit);
+    table_.registry.AddBucket(bucket.key.limit);
   }
-  table_.ShowSize(partition);
-  const TableBound bound = bound_.load(std::memory_order_relaxed);
+  table_.buckets.ShowSize(partition);
+  const TableBound bound = table_.bound.load(std::memory_order_relaxed);
   if (restored.size() <= bound.SlotsMax(partition)) return;
-  DropDownTo(bound.SlotsMax(partition), partition, now);
+  table_.DropDownTo(bound.SlotsMax(partition), partition, now);
   restored.Shrink(bound.Capacity(partition));
-  table_.ShowSize(partition);
+  table_.buckets.ShowSize(partition);
 }
 
 bool Limiter::RestoreHold(const KeyHash& key, std::string_view id, const SavedHold& hold) {
-  const HoldCounts& counts = keeper_.counts();
+  const HoldCounts& counts = table_.keeper.counts();
   if (hold.settled && counts.marks() >= counts.holds_max()) return false;
-  PartitionLock lock(table_, key.partition);
-  keeper_.Restore(table_.MakeHolds(key.partition, notes_changes_), key.hash, id, hold);
-  table_.ShowHolds(key.partition);
+  PartitionLock lock(table_.buckets, key.partition);
+  table_.keeper.Restore(table_.buckets.MakeHolds(key.partition, table_.logs_changes), key.hash, id,
+                        hold);
+  table_.buckets.ShowHolds(key.partition);
   return true;
 }
 
 bool Limiter::RestoreSums(std::size_t partition, const SlotKey& bucket,
                           const SettlementSums& sums) {
-  PartitionLock lock(table_, partition);
-  HoldTable* const holds = table_.holds(partition);
+  PartitionLock lock(table_.buckets, partition);
+  HoldTable* const holds = table_.buckets.holds(partition);
   if (!holds || !holds->KeepsSums(bucket)) return false;
   holds->RestoreSums(bucket, sums);
   return true;
@@ -342,10 +347,10 @@ bool Limiter::RestoreSums(std::size_t partition, const SlotKey& bucket,
 
 void Limiter::SettleRestored(std::optional<Instant> now) {
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
-    PartitionLock lock(table_, i);
-    if (!table_.holds(i)) continue;
+    PartitionLock lock(table_.buckets, i);
+    if (!table_.buckets.holds(i)) continue;
     InsertRestoredHeld(i, now.value_or(Instant{}));
-    if (now) SettleDue(i, *now);
+    if (now) table_.ExpireHolds(i, *now);
   }
 }
 
@@ -353,23 +358,24 @@ void Limiter::SettleRestored(std::optional<Instant> now) {
 // is locked.
 void Limiter::InsertRestoredHeld(std::size_t partition, Instant now) {
   absl::btree_set<std::pair<std::uint64_t, LimitId>> held;
-  table_.holds(partition)->open().ForEach([&](const Hold& hold) {
+  table_.buckets.holds(partition)->open().ForEach([&](const Hold& hold) {
     for (const HoldPart& part : hold.parts()) {
       if (part.held_tokens() > 0) held.emplace(hold.key(), part.limit);
     }
   });
-  PartitionStore store(*this, partition);
+  PartitionStore store(table_, partition);
   for (const auto& [hash, id] : held) {
     const KeyHash key{hash, static_cast<std::uint16_t>(partition)};
-    InsertSettled(key, id, registry_.Get(id), HoldKeeper::CountHeld(store, {hash, id}), now);
+    table_.InsertAlone(key, id, table_.registry.Get(id), HoldKeeper::CountHeld(store, {hash, id}),
+                       now);
   }
 }
 
 void Limiter::EndRestore(TableGeneration generation) {
-  MutexLock saving(saving_mutex_);
-  WEIR_CHECK(generation_ == TableGeneration{});
-  generation_ = generation;
-  registry_.EndRestore();
+  MutexLock saving(table_.changes_mutex);
+  WEIR_CHECK(table_.generation == TableGeneration{});
+  table_.generation = generation;
+  table_.registry.EndRestore();
 }
 
 }  // namespace weir

@@ -16,27 +16,22 @@
 
 namespace weir {
 
-// The bucket of a check.
-struct Limiter::FoundBucket {
-  std::optional<LimitId> id;  // unset: not interned, so there is no bucket
-  Bucket* slot = nullptr;     // null: absent
-};
-
 // A request with its buckets found, and with its partitions locked as long as this object lives.
 template <std::size_t kChecks>
 struct Limiter::LockedRequest {
   ABSL_ATTRIBUTE_ALWAYS_INLINE LockedRequest(Limiter& limiter, std::span<const Check> request,
                                              Instant asked)
       : checks(request),
-        plan(request, limiter.max_wait_),
-        lock(limiter.table_, request.size(),
+        plan(request, limiter.table_.max_wait),
+        lock(limiter.table_.buckets, request.size(),
              [request](std::size_t i) { return request[i].hash.partition; }),
         now(limiter.ExecutionTime(lock, asked)),
         has_open_holds(HasOpenHolds(lock)) {
-    if (ABSL_PREDICT_FALSE(has_open_holds)) limiter.SettleDue(checks, now);
+    if (ABSL_PREDICT_FALSE(has_open_holds)) ExpireHolds(limiter.table_);
     for (std::size_t i = 0; i < plan.size(); ++i) {
       // A request from before StartOver has hashed its keys with an earlier secret.
-      WEIR_DCHECK(limiter.hashers_.size() > 1 || checks[i].hash == limiter.Hash(checks[i].key));
+      WEIR_DCHECK(limiter.table_.hashers.size() > 1 ||
+                  checks[i].hash == limiter.Hash(checks[i].key));
       found.Make(i);
       if (!plan.AsksBucket(i)) continue;
       limiter.FindBucket(checks[i], found[i]);
@@ -54,6 +49,9 @@ struct Limiter::LockedRequest {
   const bool has_open_holds;
 
  private:
+  void ExpireHolds(LimiterTable& table) const {
+    for (const Check& check : checks) table.ExpireHolds(check.hash, now);
+  }
   // Counts the buckets of held limits that are not stored.
   void CountHeldBuckets(Limiter& limiter) {
     for (std::size_t i = 0; i < plan.size(); ++i) {
@@ -87,16 +85,16 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline Instant Limiter::ExecutionTime(const KeysLoc
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Limiter::FindBucket(const Check& check,
                                                              FoundBucket& found) {
   LimitHint no_hint;
-  found.id = registry_.Find(*check.limit, check.hint ? *check.hint : no_hint);
+  found.id = table_.registry.Find(*check.limit, check.hint ? *check.hint : no_hint);
   if (!found.id) return;
   const KeyHash& key = check.hash;
-  found.slot = table_.partition(key.partition).Find({key.hash, *found.id});
+  found.slot = table_.buckets.partition(key.partition).Find({key.hash, *found.id});
 }
 
 template <std::size_t kChecks>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Limiter::AdvanceDecisionTime(const KeysLock<kChecks>& lock,
                                                                       Instant now) {
-  if (!time_is_ordered_) return;
+  if (!table_.time_is_ordered) return;
   lock.ForEach([now](Partition& partition) { partition.AdvanceDecisionTime(now); });
 }
 

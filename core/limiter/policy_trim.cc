@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/check.h"
-#include "core/limiter/partition_store.h"
+#include "core/limiter/limiter_table.h"
 
 namespace weir {
 
@@ -11,16 +11,16 @@ std::size_t Limiter::PolicyTrim::TrimKey(Limiter& limiter, std::string_view key,
                                          const PolicyLimits& before, const PolicyLimits& limits,
                                          Instant now) {
   const KeyHash hash = limiter.Hash(key);
-  const PartitionLock lock(limiter.table_, hash.partition);
-  Partition& partition = limiter.table_.partition(hash.partition);
+  const PartitionLock lock(limiter.table_.buckets, hash.partition);
+  Partition& partition = limiter.table_.buckets.partition(hash.partition);
   now = std::max(now, partition.decision_time());
-  limiter.SettleDue(hash, now);
-  PartitionStore store(limiter, hash.partition);
-  const Trimmer trimmer(limiter.keeper_, before, limits);
+  limiter.table_.ExpireHolds(hash, now);
+  PartitionStore store(limiter.table_, hash.partition);
+  const Trimmer trimmer(limiter.table_.keeper, before, limits);
   std::size_t trimmed = 0;
   const auto trim = [&](const Limit& limit) {
     LimitHint no_hint;
-    const std::optional<LimitId> id = limiter.registry_.Find(limit, no_hint);
+    const std::optional<LimitId> id = limiter.table_.registry.Find(limit, no_hint);
     if (id && trimmer.Trim(store, {hash.hash, *id}, limit, now)) ++trimmed;
   };
   for (const PolicyLimit& one : limits) {
@@ -28,7 +28,7 @@ std::size_t Limiter::PolicyTrim::TrimKey(Limiter& limiter, std::string_view key,
     trim(one.limit);
     if (!one.limit.shape().shadow) trim(one.limit.AsShadow());  // of "@policy,shadow"
   }
-  if (trimmed > 0 && limiter.time_is_ordered_) partition.AdvanceDecisionTime(now);
+  if (trimmed > 0 && limiter.table_.time_is_ordered) partition.AdvanceDecisionTime(now);
   return trimmed;
 }
 
@@ -82,14 +82,16 @@ std::size_t Limiter::PolicyTrim::TrimPartition(std::size_t partition, Instant no
   std::vector<SlotKey> slots;
   std::size_t visits = 0;
   {
-    const PartitionLock lock(limiter_.table_, partition);
-    visits = limiter_.table_.partition(partition).size();
-    limiter_.table_.partition(partition).ForEach([&](const SlotKey& slot, Bucket) {
-      if (limiter_.registry_.Get(slot.limit).owner().policy == policy_->id) slots.push_back(slot);
+    const PartitionLock lock(limiter_.table_.buckets, partition);
+    visits = limiter_.table_.buckets.partition(partition).size();
+    limiter_.table_.buckets.partition(partition).ForEach([&](const SlotKey& slot, Bucket) {
+      if (limiter_.table_.registry.Get(slot.limit).owner().policy == policy_->id)
+        slots.push_back(slot);
     });
   }
   for (std::size_t first = 0; first < slots.size(); first += kCutsAtOnce) {
-    const PartitionLock lock(limiter_.table_, partition);  // keeps changes of the numbers out
+    const PartitionLock lock(limiter_.table_.buckets,
+                             partition);  // keeps changes of the numbers out
     if (!Refresh()) break;
     AddChangedOverrides();
     const std::size_t end = std::min(first + kCutsAtOnce, slots.size());
@@ -102,21 +104,21 @@ std::size_t Limiter::PolicyTrim::TrimPartition(std::size_t partition, Instant no
 
 // Requires: the partition is locked.
 bool Limiter::PolicyTrim::TrimSlot(std::size_t partition, const SlotKey& slot, Instant now) {
-  Partition& changed = limiter_.table_.partition(partition);
+  Partition& changed = limiter_.table_.buckets.partition(partition);
   now = std::max(now, changed.decision_time());
   const KeyHash key{slot.key_hash(), static_cast<std::uint16_t>(partition)};
-  limiter_.SettleDue(key, now);
+  limiter_.table_.ExpireHolds(key, now);
   // Since the slot was found, the bucket may have gone, and the id may have become another limit's.
   if (!changed.Find(slot)) return false;
-  const Limit& interned = limiter_.registry_.Get(slot.limit);
+  const Limit& interned = limiter_.table_.registry.Get(slot.limit);
   if (interned.owner().policy != policy_->id) return false;
   const auto own = overrides_.find({key.partition, key.hash});
   const bool is_own = own != overrides_.end();
-  PartitionStore store(limiter_, partition);
-  const Trimmer trimmer(limiter_.keeper_, is_own ? *own->second : before_,
+  PartitionStore store(limiter_.table_, partition);
+  const Trimmer trimmer(limiter_.table_.keeper, is_own ? *own->second : before_,
                         is_own ? *own->second : policy_->limits);
   if (!trimmer.Trim(store, slot, interned, now)) return false;
-  if (limiter_.time_is_ordered_) changed.AdvanceDecisionTime(now);
+  if (limiter_.table_.time_is_ordered) changed.AdvanceDecisionTime(now);
   return true;
 }
 

@@ -53,7 +53,7 @@ class KeptServer {
     Storage& kept = **storage;
     limiter_ = std::make_unique<Limiter>(LimiterOptions{
         .secret = kept.secret(),
-        .notes_changes = true,
+        .logs_changes = true,
         .memory_max = memory_max_,
         .present = [this](const Limit& interned) { return policies_->PresentLimit(interned); }});
     policies_ = std::make_unique<Policies>();

@@ -210,7 +210,7 @@ TEST(SaveFoldLivesTest, ARestartFindsWhatASaveHadToWrite) {
 
 class SaveFoldTest : public HoldFixture {
  protected:
-  SaveFoldTest() : HoldFixture({.notes_changes = true}) { hub_.Attach(fold_); }
+  SaveFoldTest() : HoldFixture({.logs_changes = true}) { hub_.Attach(fold_); }
   ~SaveFoldTest() override { hub_.Detach(fold_); }
 
   LimiterChanges TakeFold(std::size_t first = 0) {

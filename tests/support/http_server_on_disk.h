@@ -27,7 +27,7 @@ class HttpServerOnDisk {
     options.snapshot_interval = std::chrono::hours{1};
     state_ = *StateOnDisk::Open(options);
     server_ = std::make_unique<HttpTestServer>(
-        options, LimiterOptions{.secret = state_->secret(), .notes_changes = true});
+        options, LimiterOptions{.secret = state_->secret(), .logs_changes = true});
     server_->services.state = state_.get();
     server_->services.policies.StartNoting();
   }

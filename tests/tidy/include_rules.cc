@@ -56,7 +56,7 @@ constexpr auto kNeighbours = std::to_array<std::array<std::string_view, 2>>({
     {"page", "replicas"},
 });
 
-// A library that only one folder or two, and the tests of these, may include.
+// A library or a header that only one folder or two, and the tests of these, may include.
 struct Confined {
   std::string_view prefix;  // of what is included
   std::string_view folder;
@@ -71,6 +71,7 @@ constexpr Confined kConfined[] = {
     {.prefix = "zlib.h", .folder = "replication", .other_folder = "replay"},
     {.prefix = "redismodule.h", .folder = "module"},
     {.prefix = "valkeymodule.h", .folder = "module"},
+    {.prefix = "core/limiter/limiter_table.h", .folder = "core/limiter"},
 };
 
 // The one file outside of tests/ that may include Boost: Beast's parser of HTTP, which in its turn
@@ -125,7 +126,8 @@ bool MayInclude(std::string_view from, std::string_view included) {
 
 // True for a file of the folder, or of its tests.
 bool IsIn(const SourceFile& file, std::string_view folder) {
-  return Folder(file) == folder || file.path.starts_with("tests/" + std::string(folder) + "/");
+  const std::string prefix = std::string(folder) + "/";
+  return file.path.starts_with(prefix) || file.path.starts_with("tests/" + prefix);
 }
 
 }  // namespace

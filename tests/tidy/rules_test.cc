@@ -148,12 +148,15 @@ TEST(TidyRulesTest, FilesOpenWithANounOrAVerb) {
   EXPECT_THAT(Lines(Opening, "tests/e2e/x.py", "\"\"\"What it is.\"\"\"\n"), ElementsAre(1));
 }
 
-TEST(TidyRulesTest, AsioAndRocksDbHaveOneHome) {
+TEST(TidyRulesTest, AsioRocksDbAndTheTableHaveOneHome) {
   EXPECT_THAT(Lines(IncludeArrows, "server/x.cc", "#include <asio.hpp>\n"), IsEmpty());
   EXPECT_THAT(Lines(IncludeArrows, "tests/server/x.cc", "#include <asio.hpp>\n"), IsEmpty());
   EXPECT_THAT(Lines(IncludeArrows, "core/x.cc", "#include <asio/ip/tcp.hpp>\n"), ElementsAre(1));
   EXPECT_THAT(Lines(IncludeArrows, "server/x.cc", "#include <rocksdb/db.h>\n"), ElementsAre(1));
   EXPECT_THAT(Lines(IncludeArrows, "core/x.cc", "#include \"redismodule.h\"\n"), ElementsAre(1));
+  constexpr std::string_view kTable = "#include \"core/limiter/limiter_table.h\"\n";
+  EXPECT_THAT(Lines(IncludeArrows, "core/limiter/x.h", kTable), IsEmpty());
+  EXPECT_THAT(Lines(IncludeArrows, "core/commands/x.h", kTable), ElementsAre(1));
 }
 
 TEST(TidyRulesTest, BoostIsForOneFileAndForTests) {

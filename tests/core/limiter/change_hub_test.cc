@@ -52,7 +52,7 @@ class CountingClock final : public Clock {
 
 class ChangeHubTest : public LimiterFixture {
  protected:
-  ChangeHubTest() : LimiterFixture({.notes_changes = true}) { policies_.StartNoting(); }
+  ChangeHubTest() : LimiterFixture({.logs_changes = true}) { policies_.StartNoting(); }
 
   void TakeAll() {
     clock_.Set(now_);
@@ -219,7 +219,7 @@ TEST_F(ChangeHubTest, PartsHaveEachChangeOnce) {
 // Each key is decided once, by a window of its own: its end tells when it was decided.
 TEST(ChangeHubThreadsTest, NoBatchIsEarlierThanADecisionInIt) {
   const CountingClock clock;
-  Limiter limiter({.notes_changes = true});
+  Limiter limiter({.logs_changes = true});
   Policies policies;
   ChangeHub hub(limiter, policies, clock, true);
   Recorder recorder;
@@ -259,7 +259,7 @@ TEST(ChangeHubThreadsTest, NoBatchIsEarlierThanADecisionInIt) {
 // leaves it as it is in the table.
 TEST(ChangeHubThreadsTest, AllConsumersGetAllBucketsInTheirOrder) {
   const CountingClock clock;
-  Limiter limiter({.notes_changes = true});
+  Limiter limiter({.logs_changes = true});
   Policies policies;
   ChangeHub hub(limiter, policies, clock, true);
   Recorder first;

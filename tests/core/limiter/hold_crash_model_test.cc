@@ -28,7 +28,7 @@ class Lives {
       : mode_(mode),
         options_{.max_wait = HoldHistory::kMaxWait,
                  .time_is_ordered = *Between(0, 1) == 0,
-                 .notes_changes = true},
+                 .logs_changes = true},
         limiter_(std::make_unique<Limiter>(options_)),
         history_(tally, *limiter_) {}
 

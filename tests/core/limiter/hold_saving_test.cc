@@ -24,7 +24,7 @@ using testing::IsEmpty;
 
 class HoldSavingTest : public HoldFixture {
  protected:
-  HoldSavingTest() : HoldFixture({.notes_changes = true}) {}
+  HoldSavingTest() : HoldFixture({.logs_changes = true}) {}
 
   LimiterChanges Changes() { return TakeAll(*limiter_, now_, true); }
   // The holds, each as its id and what became of it.

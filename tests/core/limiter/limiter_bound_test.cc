@@ -46,7 +46,7 @@ class LimiterBoundTest : public LimiterFixture {
  protected:
   explicit LimiterBoundTest(const LimiterOptions& options = {.memory_max = TableBound::kBytesMin})
       : LimiterFixture(options),
-        bound_(TableBound::Within(TableBound::kBytesMin, options.notes_changes)) {}
+        bound_(TableBound::Within(TableBound::kBytesMin, options.logs_changes)) {}
 
   // True if the key has a bucket that is not full.
   bool IsThere(const std::string& key) { return !limiter_->Inspect(key, now_).empty(); }
@@ -311,7 +311,7 @@ TEST_F(PolicyBoundTest, BucketsOfDeletedPoliciesAreEvictedFirst) {
 class SavedLimiterBoundTest : public LimiterBoundTest {
  protected:
   SavedLimiterBoundTest()
-      : LimiterBoundTest({.notes_changes = true, .memory_max = TableBound::kBytesMin}) {}
+      : LimiterBoundTest({.logs_changes = true, .memory_max = TableBound::kBytesMin}) {}
 };
 
 // After a restart, the id of the evicted bucket's limit may belong to another limit.

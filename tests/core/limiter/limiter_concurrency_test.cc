@@ -267,7 +267,7 @@ TEST_F(LimiterConcurrencyTest, ASnapshotContainsARequestWholeOrNotAtAll) {
   constexpr std::size_t kDeciders = 3;
   constexpr std::int64_t kBurst = 1'000'000;
   const Limit limit = TokenBucketOf(1, milliseconds{1}, kBurst);
-  Limiter limiter({.notes_changes = true});
+  Limiter limiter({.logs_changes = true});
   std::array<std::string, 64> keys;
   for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = std::to_string(i);
   std::atomic<std::size_t> working = kDeciders;

@@ -24,8 +24,8 @@ using std::chrono::seconds;
 // The primary is the fixture's limiter.
 class LimiterFollowingTest : public HoldFixture {
  protected:
-  explicit LimiterFollowingTest(const LimiterOptions& replica = {.notes_changes = true})
-      : HoldFixture({.notes_changes = true}), replica_(replica) {
+  explicit LimiterFollowingTest(const LimiterOptions& replica = {.logs_changes = true})
+      : HoldFixture({.logs_changes = true}), replica_(replica) {
     replica_.SetFollowing(true);
   }
 
@@ -249,7 +249,7 @@ TEST_F(FewLimitsTest, RecordsWithoutRoomForTheirLimitAreDropped) {
 class LittleMemoryTest : public LimiterFollowingTest {
  protected:
   LittleMemoryTest()
-      : LimiterFollowingTest({.notes_changes = true, .memory_max = TableBound::kBytesMin}) {}
+      : LimiterFollowingTest({.logs_changes = true, .memory_max = TableBound::kBytesMin}) {}
 };
 
 // A replica lacks the buckets that it evicts, and nothing else.

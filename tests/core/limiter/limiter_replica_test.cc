@@ -51,8 +51,8 @@ class Chain {
  public:
   Chain(std::uint64_t seed, std::size_t limits_max)
       : random_(seed),
-        primary_({.limits_max = limits_max, .notes_changes = true}, clock_),
-        replica_({.notes_changes = true}, clock_),
+        primary_({.limits_max = limits_max, .logs_changes = true}, clock_),
+        replica_({.logs_changes = true}, clock_),
         last_({}, clock_) {
     replica_.limiter.SetFollowing(true);
     last_.limiter.SetFollowing(true);

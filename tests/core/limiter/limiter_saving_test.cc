@@ -22,7 +22,7 @@ using testing::UnorderedElementsAre;
 
 class LimiterSavingTest : public LimiterFixture {
  protected:
-  LimiterSavingTest() : LimiterFixture({.notes_changes = true}) {}
+  LimiterSavingTest() : LimiterFixture({.logs_changes = true}) {}
 
   LimiterChanges Changes(bool consistent_snapshot = false) {
     return TakeAll(*limiter_, now_, consistent_snapshot);

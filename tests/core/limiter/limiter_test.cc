@@ -76,8 +76,8 @@ TEST_F(LimiterTest, OneCheckIsDecidedAsOneOfSeveral) {
   constexpr std::string_view kLimits[] = {"3/s",  "7/11ms,burst=2", "4/s,fixed", "5/2s,sliding",
                                           "none", "unlimited",      "2/s,shadow"};
   for (const bool is_ordered : {false, true}) {
-    Limiter one({.secret = {1}, .time_is_ordered = is_ordered, .notes_changes = is_ordered});
-    Limiter several({.secret = {1}, .time_is_ordered = is_ordered, .notes_changes = is_ordered});
+    Limiter one({.secret = {1}, .time_is_ordered = is_ordered, .logs_changes = is_ordered});
+    Limiter several({.secret = {1}, .time_is_ordered = is_ordered, .logs_changes = is_ordered});
     std::mt19937 random(7);
     for (int step = 0; step < 4'000; ++step) {
       const Limit& limit = Named(kLimits[random() % std::size(kLimits)]);

@@ -25,7 +25,7 @@ using std::chrono::minutes;
 
 class PolicyTrimTest : public HoldFixture {
  protected:
-  PolicyTrimTest() : HoldFixture({.notes_changes = true}) { Set({"1000/d"}); }
+  PolicyTrimTest() : HoldFixture({.logs_changes = true}) { Set({"1000/d"}); }
 
   void Set(std::initializer_list<std::string_view> words) {
     ASSERT_TRUE(policies_.Set("p", LimitsOf(words)).ok());

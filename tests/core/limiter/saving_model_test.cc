@@ -29,7 +29,7 @@ struct State {
 class SavedLives {
  public:
   SavedLives(std::uint64_t seed, bool clients_bring_time)
-      : random_(seed), options_{.time_is_ordered = !clients_bring_time, .notes_changes = true} {
+      : random_(seed), options_{.time_is_ordered = !clients_bring_time, .logs_changes = true} {
     Begin();
   }
 

@@ -118,7 +118,7 @@ TEST(InfoTest, EveryRowIsAFieldWhileStateIsLoadedAndAfter) {
   options.snapshot_interval = std::chrono::hours{1};
   absl::StatusOr<std::unique_ptr<StateOnDisk>> state = StateOnDisk::Open(options);
   ASSERT_TRUE(state.ok()) << state.status();
-  TestServer server(options, {.secret = (*state)->secret(), .notes_changes = true});
+  TestServer server(options, {.secret = (*state)->secret(), .logs_changes = true});
   server.services.state = state->get();
   Conversation client(server);
   ExpectEveryRow(client);

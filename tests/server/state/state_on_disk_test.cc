@@ -42,7 +42,7 @@ class StateOnDiskTest : public ::testing::Test {
   void Open(const Options& options) {
     state_ = Opened(options);
     server_ = std::make_unique<TestServer>(
-        options, LimiterOptions{.secret = state_->secret(), .notes_changes = true});
+        options, LimiterOptions{.secret = state_->secret(), .logs_changes = true});
     server_->services.state = state_.get();
     server_->services.policies.StartNoting();
   }

@@ -16,7 +16,7 @@
 
 #include "core/base/check.h"
 #include "core/base/status.h"
-#include "core/limiter/limiter_options.h"
+#include "core/limiter/limiter.h"
 #include "core/policies/policy.h"
 #include "server/config/options.h"
 #include "server/http/check_routes.h"

@@ -1,0 +1,178 @@
+#include "core/limiter/limiter_table.h"
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+
+#include "core/base/check.h"
+#include "core/rules/rule.h"
+#include "core/words/request.h"
+
+namespace weir {
+
+static_assert(kKeyBucketsMax >= kChecksMax, "a key has room for a whole request");
+static_assert(TableBound::Within(0, true).SlotsMax(kPartitionCount - 1) >= kChecksMax,
+              "a partition has room for a whole request");
+
+LimiterTable::LimiterTable(const LimiterOptions& options)
+    : current_hasher(nullptr),
+      max_wait(options.max_wait),
+      time_is_ordered(options.time_is_ordered),
+      logs_changes(options.logs_changes),
+      limits_max(options.limits_max),
+      registry(options.limits_max),
+      keeper(registry, options.holds_max, max_wait, options.present) {
+  hashers.push_back(std::make_unique<KeyHasher>(options.secret));
+  current_hasher = hashers.back().get();
+  WEIR_CHECK(max_wait >= Nanos{0});
+  WEIR_CHECK(max_wait <= kMaxWaitMax);
+  if (logs_changes) registry.StartNoting();
+}
+
+bool LimiterTable::MakeRoomOnKey(const KeyHash& key, std::size_t added, Instant now,
+                                 std::span<const FoundBucket> asked) {
+  Partition& partition = buckets.partition(key.partition);
+  slots_visited += partition.size();
+  CrowdedKeys::Counts counts;
+  partition.ForEach([&](const SlotKey& slot, Bucket) { ++counts[slot.key_hash()]; });
+  std::size_t& own = counts[key.hash];
+  Nanos until_full = Nanos::max();
+  if (own + added > kKeyBucketsMax) {
+    const std::size_t dropped = partition.EraseIf([&](const SlotKey& slot, Bucket bucket) {
+      if (slot.key_hash() != key.hash) return false;
+      const Nanos wait = TimeToFull(registry.Get(slot.limit), bucket, now);
+      const bool is_asked =
+          std::ranges::find(asked, std::optional(slot.limit), &FoundBucket::id) != asked.end();
+      if (wait > Nanos{0} || is_asked) {
+        until_full = std::min(until_full, wait);
+        return false;
+      }
+      ForgetFull(key.partition, slot);
+      return true;
+    });
+    if (dropped > 0) partition.AdvanceDecisionTime(now);
+    buckets.ShowSize(key.partition);
+    WEIR_CHECK(dropped <= own);
+    own -= dropped;
+  }
+  partition.crowded_keys().Count(counts);
+  if (own + added <= kKeyBucketsMax) return true;
+  partition.crowded_keys().SetExact(key.hash, now + until_full);
+  return false;
+}
+
+void LimiterTable::Forget(std::size_t partition, const SlotKey& slot) {
+  if (logs_changes) {
+    buckets.partition(partition).LogErased(slot, registry.Get(slot.limit).shape().algorithm);
+    MarkChanged(partition);
+  }
+  registry.RemoveBucket(slot.limit);
+}
+
+// The records of most full buckets can be recognised as full without their
+// limit; those of a sliding window cannot, nor can any record where clients give the time.
+void LimiterTable::ForgetFull(std::size_t partition, const SlotKey& slot) {
+  const Algorithm algorithm = registry.Get(slot.limit).shape().algorithm;
+  if (algorithm == Algorithm::kSlidingWindow || !time_is_ordered) {
+    Forget(partition, slot);
+  } else {
+    registry.RemoveBucket(slot.limit);
+  }
+}
+
+void LimiterTable::DropDownTo(std::size_t slots_kept, std::size_t index, Instant now) {
+  struct Slot {
+    std::int64_t used_share;
+    Nanos until_full;  // 0: full
+    SlotKey key;
+  };
+  Partition& partition = buckets.partition(index);
+  absl::flat_hash_map<LimitId, std::optional<Limit>> present;
+  const auto used_share = [&](LimitId id, Bucket bucket) {
+    const Limit& interned = registry.Get(id);
+    if (interned.owner() == LimitOwner{}) return UsedShare(interned, bucket, now);
+    const auto [found, is_new] = present.try_emplace(id);
+    if (is_new) found->second = keeper.PresentNumbers(interned);
+    return found->second ? UsedShare(*found->second, bucket, now) : 0;
+  };
+  std::vector<Slot> slots;
+  slots.reserve(partition.size());
+  partition.ForEach([&](const SlotKey& key, Bucket bucket) {
+    slots.push_back(
+        {used_share(key.limit, bucket), TimeToFull(registry.Get(key.limit), bucket, now), key});
+  });
+  const auto first_live = std::partition(slots.begin(), slots.end(),
+                                         [](auto& slot) { return slot.until_full == Nanos{0}; });
+  const auto excess =
+      static_cast<std::ptrdiff_t>(slots.size() - std::min(slots.size(), slots_kept));
+  const auto first_kept = std::max(first_live, slots.begin() + excess);
+  std::nth_element(first_live, first_kept, slots.end(), [](const Slot& a, const Slot& b) {
+    return std::tie(a.used_share, a.until_full) < std::tie(b.used_share, b.until_full);
+  });
+  for (auto slot = slots.begin(); slot != first_kept; ++slot) {
+    if (slot < first_live) {
+      ForgetFull(index, slot->key);
+    } else {
+      Forget(index, slot->key);
+      CountLoss({slot->key.key_hash(), static_cast<std::uint16_t>(index)}, slot->key.limit);
+    }
+    partition.Erase(slot->key);
+  }
+  buckets.ShowSize(index);
+  WEIR_CHECK(partition.size() <= slots_kept);
+  if (first_live != slots.begin()) partition.AdvanceDecisionTime(now);
+  evicted.fetch_add(static_cast<std::uint64_t>(first_kept - first_live), std::memory_order_relaxed);
+  evicted_full.fetch_add(static_cast<std::uint64_t>(first_live - slots.begin()),
+                         std::memory_order_relaxed);
+}
+
+void LimiterTable::CountLoss(const KeyHash& key, LimitId id) {
+  PartitionStore store(*this, key.partition);
+  keeper.Forbid(store, {key.hash, id}, registry.Get(id));
+}
+
+void LimiterTable::PublishHolds(std::size_t partition) {
+  const HoldTable* const holds = buckets.holds(partition);
+  if (holds && (holds->changes().size() > 0 || holds->changes().overflowed())) {
+    if (holds->changes().overflowed()) {
+      buckets.partition(partition).LogEverything();
+      buckets.ShowSize(partition);
+    }
+    MarkChanged(partition);
+  }
+  buckets.ShowHolds(partition);
+}
+
+void LimiterTable::ExpireHolds(const KeyHash& key, Instant now) {
+  if (follows) return;
+  PartitionStore store(*this, key.partition);
+  AdvanceDecisionTime(key.partition, keeper.SettleDue({&store, key.hash}, now));
+}
+
+void LimiterTable::ExpireHolds(std::size_t partition, Instant now, std::size_t most) {
+  if (follows) return;
+  PartitionStore store(*this, partition);
+  AdvanceDecisionTime(partition, keeper.SettleDue(store, now, most));
+}
+
+// A thread that decides late must not decide as of before.
+void LimiterTable::AdvanceDecisionTime(std::size_t partition, std::optional<Instant> last) {
+  if (last && time_is_ordered) buckets.partition(partition).AdvanceDecisionTime(*last);
+}
+
+void LimiterTable::ForgetHolds(const KeyHash& key, absl::FunctionRef<bool(const Hold&)> is_gone) {
+  PartitionStore store(*this, key.partition);
+  keeper.ForgetIf({&store, key.hash}, is_gone);
+}
+
+void LimiterTable::ForgetHolds(std::size_t partition,
+                               absl::FunctionRef<bool(const Hold&)> is_gone) {
+  PartitionStore store(*this, partition);
+  keeper.ForgetIf(store, is_gone);
+}
+
+}  // namespace weir
