@@ -36,7 +36,6 @@
 #include "core/limiter/limiter_table.h"
 #include "core/limiter/live_bucket.h"
 #include "core/limiter/reservation.h"
-#include "core/limiter/watched_key.h"
 #include "core/rules/decision.h"
 #include "core/rules/limit.h"
 #include "core/table/bucket_table.h"
@@ -49,7 +48,7 @@
 
 namespace weir {
 
-// public-functions: 72, until it is divided by who calls it.
+// public-functions: 71, until it is divided by who calls it.
 class Limiter {
  public:
   // Returns a limit with its present numbers, or nothing if it is gone.
@@ -73,10 +72,12 @@ class Limiter {
                                                Introducer introducer = kNoIntroducer);
 
   // The hasher of the keys of checks.
-  [[nodiscard]] const KeyHasher& hasher() const noexcept {
-    return *table_.current_hasher.load(std::memory_order_acquire);
-  }
+  [[nodiscard]] const KeyHasher& hasher() const noexcept { return table_.hasher(); }
   [[nodiscard]] KeyHash Hash(std::string_view key) const noexcept { return hasher()(key); }
+
+  // The shared state, for the other classes that work on it: LimiterUpkeep, ChangeReader and
+  // LimiterRestore, and Isolation.
+  [[nodiscard]] LimiterTable& table() noexcept { return table_; }
 
   // Fetches the memory that a later call about this key will read into the cache of this core, in
   // two steps: some hundred ns apart, so that each finds there what it needs. For callers with
@@ -200,27 +201,6 @@ class Limiter {
   // them were not full. `present` as above.
   std::size_t Reset(std::string_view key, std::span<const Limit> limits, Instant now,
                     PresentLimit present = AsItWasInterned);
-
-  using Watched = WatchedKey;
-  [[nodiscard]] Watched Watch(std::string_view key, Instant now);
-  // True unless a bucket has changed since Watch. A bucket that is full at `now` counts as absent.
-  [[nodiscard]] bool IsUnchanged(const Watched& watched, Instant now);
-
-  // Makes several calls of this thread one unit: while it exists, no other thread's call about the
-  // same keys comes between them. Until then this thread may call nothing about other keys, and
-  // functions about all keys (Clear, size, ...) only if it isolates all. A nested one adds nothing.
-  // Cost: the locks of the keys' partitions; for all keys, which stops the world, about 50 us.
-  class Isolation {
-   public:
-    Isolation(Limiter& limiter, std::span<const std::string_view> keys,
-              std::span<const Watched> watched = {});
-    explicit Isolation(Limiter& limiter);  // all keys
-
-   private:
-    // Set if all keys are isolated. Taken before the partitions' locks, as in Clear.
-    std::optional<MutexLock<RecursiveMutex>> saving_;
-    TableIsolation hold_;
-  };
 
   // Settles the due holds of several keys, one key after the other, before a call about all of
   // them. Fails with TooManyDue, after settling some, if there are more than one key may have.
@@ -413,9 +393,6 @@ class Limiter {
   [[nodiscard]] bool IsRoomKnown(const LockedRequest<kChecks>& locked);
   template <std::size_t kChecks>
   void InsertNew(const LockedRequest<kChecks>& locked);
-  template <typename Visit>
-  void VisitKey(const KeyHash& key, Visit visit);
-  [[nodiscard]] std::size_t SlotsOf(const KeyHash& key);
   template <std::size_t kChecks>
   void AdvanceDecisionTime(const KeysLock<kChecks>& lock, Instant now);
   template <std::size_t kChecks>

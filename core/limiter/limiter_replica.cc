@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/check.h"
+#include "core/limiter/isolation.h"
 #include "core/limiter/limiter.h"
 #include "core/limiter/limiter_table.h"
 
@@ -45,12 +46,12 @@ class RecordsByPartition {
 }  // namespace
 
 void Limiter::SetFollowing(bool follows) {
-  const Isolation everything(*this);
+  const Isolation everything(table_);
   table_.follows = follows;
 }
 
 void Limiter::StartOver(const HashSecret& secret) {
-  const Isolation everything(*this);
+  const Isolation everything(table_);
   Clear();
   for (std::size_t i = 0; i < kPartitionCount; ++i)
     table_.buckets.partition(i).ForgetDecisionTime();

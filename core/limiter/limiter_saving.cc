@@ -14,6 +14,7 @@
 
 #include "core/base/check.h"
 #include "core/base/id_type.h"
+#include "core/limiter/isolation.h"
 #include "core/limiter/limiter.h"
 #include "core/limiter/limiter_table.h"
 #include "core/rules/rule.h"
@@ -41,7 +42,7 @@ void MakeRoom(std::size_t more, std::vector<T>& list) {
 }  // namespace
 
 void Limiter::StartNoting() {
-  const Isolation everything(*this);
+  const Isolation everything(table_);
   if (table_.logs_changes) return;
   table_.logs_changes = true;
   table_.registry.StartNoting();
@@ -52,7 +53,7 @@ void Limiter::StartNoting() {
 }
 
 void Limiter::StopNoting() {
-  const Isolation everything(*this);
+  const Isolation everything(table_);
   table_.logs_changes = false;
   table_.registry.StopNoting();
   for (std::size_t i = 0; i < kPartitionCount; ++i) {

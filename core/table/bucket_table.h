@@ -307,7 +307,7 @@ class TableLock {
 //   TableLock.
 // - A thread with an isolation locks nothing outside of it. A request that tried would abort the
 //   server in Covers, rather than risk a circle. An isolation inside another adds nothing.
-// - Other locks have fixed places. The limiter's saving_mutex_ is taken before partitions; the
+// - Other locks have fixed places. The mutex of the changes is taken before partitions; the
 //   mutexes of the registry of limits and of the policies after them; those of logs and of clients'
 //   records last.
 //

@@ -2,6 +2,7 @@
 // buckets is not full.
 #include <chrono>
 
+#include "core/limiter/isolation.h"
 #include "protocol/arg_reader.h"
 #include "server/commands/handlers.h"
 #include "server/health/note.h"
@@ -34,7 +35,7 @@ void Del(Call& call) {
   call.Charge(call.arguments().size());
   if (!call.MayLookAt(call.arguments(), KeyWork::kForget)) return;
   call.MarkDirty();
-  const Limiter::Isolation isolation(call.services().limiter, call.arguments());
+  const Isolation isolation(call.services().limiter.table(), call.arguments());
   std::int64_t forgotten = 0;
   for (const std::string_view key : call.arguments()) {
     const auto present = [&](const Limit& limit) {
@@ -48,7 +49,7 @@ void Del(Call& call) {
 void Exists(Call& call) {
   call.Charge(call.arguments().size());
   if (!call.MayLookAt(call.arguments())) return;
-  const Limiter::Isolation isolation(call.services().limiter, call.arguments());
+  const Isolation isolation(call.services().limiter.table(), call.arguments());
   std::int64_t existing = 0;
   for (const std::string_view key : call.arguments()) {
     if (ResetAfter(call, key) > Nanos{0}) ++existing;

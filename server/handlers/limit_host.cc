@@ -11,6 +11,7 @@
 #include "core/commands/hold_handlers.h"
 #include "core/commands/limit_handlers.h"
 #include "core/commands/policy_handlers.h"
+#include "core/limiter/isolation.h"
 #include "core/limiter/policy_trim.h"
 #include "server/commands/command_table.h"
 #include "server/handlers/aside_waiter.h"
@@ -158,13 +159,13 @@ class LimitHost {
   // Changes a policy, after the holds that have expired were settled by the numbers of before.
   auto Isolated(auto change) {
     shared().limiter.SettleExpired(now());  // most of them, before all others have to wait
-    const Limiter::Isolation isolation(shared().limiter);
+    const Isolation isolation(shared().limiter.table());
     shared().limiter.SettleExpired(now());
     return change();
   }
   auto Isolated(std::span<const std::string_view> keys, auto change) {
     shared().limiter.SettleExpired(keys, now());
-    const Limiter::Isolation isolation(shared().limiter, keys);
+    const Isolation isolation(shared().limiter.table(), keys);
     shared().limiter.SettleExpired(keys, now());
     return change();
   }

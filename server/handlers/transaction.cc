@@ -10,6 +10,7 @@
 
 #include "core/base/status.h"
 #include "core/commands/command_keys.h"
+#include "core/limiter/isolation.h"
 #include "core/limiter/limiter.h"
 #include "server/commands/handlers.h"
 #include "server/session/call.h"
@@ -41,19 +42,19 @@ absl::Status SettleAhead(Limiter& limiter, const Transaction& transaction,
   if (limiter.open_holds() == 0) return absl::OkStatus();
   std::vector<KeyHash> hashes;
   for (const std::string_view key : keys) hashes.push_back(limiter.Hash(key));
-  for (const Limiter::Watched& one : transaction.watched()) hashes.push_back(one.key);
+  for (const WatchedKey& one : transaction.watched()) hashes.push_back(one.key);
   return limiter.SettleAhead(hashes, now);
 }
 
 // Locks these keys and the watched keys against other requests.
-Limiter::Isolation Isolate(Limiter& limiter, const Transaction& transaction,
-                           std::vector<std::string_view> keys) {
+Isolation Isolate(Limiter& limiter, const Transaction& transaction,
+                  std::vector<std::string_view> keys) {
   const bool about_all = std::ranges::any_of(
       transaction.queued(), [](const CommandSpec* spec) { return spec->Is(kWholeTable); });
-  if (about_all) return Limiter::Isolation(limiter);
+  if (about_all) return Isolation(limiter.table());
   // A change of a policy locks all keys, so a lock on any one key keeps it out.
   if (keys.empty()) keys.emplace_back();
-  return {limiter, keys, transaction.watched()};
+  return {limiter.table(), keys, transaction.watched()};
 }
 
 // Runs the commands, and writes their replies.
@@ -94,7 +95,8 @@ void Watch(Call& call) {
   call.Charge(call.arguments().size());
   if (!call.MayLookAt(call.arguments())) return;
   for (const std::string_view key : call.arguments()) {
-    const absl::Status watched = transaction.Watch(call.services().limiter.Watch(key, call.now));
+    const absl::Status watched =
+        transaction.Watch(Watch(call.services().limiter.table(), key, call.now));
     if (!watched.ok()) return call.Fail(watched);
   }
   call.reply.SimpleString("OK");
@@ -122,10 +124,10 @@ void Exec(Call& call) {
   if (!ahead.ok()) return call.Fail(ahead);
   call.session.work().ChargeVisits();
   {
-    const Limiter::Isolation isolation = Isolate(limiter, transaction, std::move(keys));
+    const Isolation isolation = Isolate(limiter, transaction, std::move(keys));
     const bool unchanged = std::ranges::all_of(
         transaction.watched(),
-        [&](const Limiter::Watched& watched) { return limiter.IsUnchanged(watched, view); });
+        [&](const WatchedKey& watched) { return IsUnchanged(limiter.table(), watched, view); });
     if (!unchanged) return call.reply.NullArray();
     RunAll(call, transaction, requests);
   }

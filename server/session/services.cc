@@ -12,6 +12,7 @@
 #include "core/base/check.h"
 #include "core/base/status.h"
 #include "core/commands/decision_events.h"
+#include "core/limiter/isolation.h"
 
 namespace weir {
 namespace {
@@ -105,7 +106,7 @@ absl::Status Services::ReloadPolicies() {
 absl::Status Services::ReplacePolicyFile(const PolicyFile& file) {
   limiter.SettleExpired(clock.Now());  // most of them, before all others have to wait
   const auto retired = [&] {
-    const Limiter::Isolation isolation(limiter);
+    const Isolation isolation(limiter.table());
     limiter.SettleExpired(clock.Now());
     return policies.ReplaceFile(file);
   }();

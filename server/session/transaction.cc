@@ -71,9 +71,9 @@ std::vector<Transaction::Words> Transaction::WordsOfAll() const {
   return all;
 }
 
-absl::Status Transaction::Watch(Limiter::Watched watched) {
-  const bool again = std::ranges::any_of(
-      watched_, [&](const Limiter::Watched& one) { return one.key == watched.key; });
+absl::Status Transaction::Watch(WatchedKey watched) {
+  const bool again =
+      std::ranges::any_of(watched_, [&](const WatchedKey& one) { return one.key == watched.key; });
   if (again) return absl::OkStatus();
   const std::size_t size = watched_size_ + 1 + watched.buckets.size();
   const std::size_t visits = watched_visits_ + watched.visits;
@@ -88,7 +88,7 @@ absl::Status Transaction::Watch(Limiter::Watched watched) {
 }
 
 void Transaction::Unwatch() {
-  watched_ = std::vector<Limiter::Watched>();  // {} would keep the memory
+  watched_ = std::vector<WatchedKey>();  // {} would keep the memory
   watched_size_ = 0;
   watched_visits_ = 0;
 }
@@ -97,7 +97,7 @@ std::size_t Transaction::held_bytes() const noexcept {
   const std::size_t watched_buckets = watched_size_ - watched_.size();
   return HeapBytes(queued_.specs) + HeapBytes(queued_.text) + HeapBytes(queued_.word_ends) +
          HeapBytes(queued_.command_ends) + HeapBytes(watched_) +
-         watched_buckets * sizeof(Limiter::Watched::WatchedBucket);
+         watched_buckets * sizeof(WatchedKey::WatchedBucket);
 }
 
 }  // namespace weir

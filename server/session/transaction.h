@@ -20,7 +20,7 @@
 #include "absl/status/status.h"
 
 #include "core/base/check.h"
-#include "core/limiter/limiter.h"
+#include "core/limiter/isolation.h"
 
 namespace weir {
 
@@ -61,9 +61,9 @@ class Transaction {
 
   // Watches a key: EXEC will do nothing if it has changed since its first Watch. Fails with
   // kResourceExhausted.
-  absl::Status Watch(Limiter::Watched watched);
+  absl::Status Watch(WatchedKey watched);
   void Unwatch();
-  [[nodiscard]] const std::vector<Limiter::Watched>& watched() const noexcept { return watched_; }
+  [[nodiscard]] const std::vector<WatchedKey>& watched() const noexcept { return watched_; }
   [[nodiscard]] std::size_t watched_size() const noexcept { return watched_size_; }
 
   // The heap bytes of this object.
@@ -83,7 +83,7 @@ class Transaction {
   Queued queued_;
   std::size_t units_ = 0;
   std::size_t bytes_ = 0;
-  std::vector<Limiter::Watched> watched_;
+  std::vector<WatchedKey> watched_;
   std::size_t watched_size_ = 0;
   std::size_t watched_visits_ = 0;
 };

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include "core/limiter/isolation.h"
 #include "tests/core/limiter/hold_fixture.h"
 #include "tests/random/property.h"
 
@@ -60,7 +61,7 @@ class HoldCrowdTest : public HoldFixture {
     const Request plain = Of({{key, kWord}});
     const Request held = {CheckOf(key, slots_, 1)};
     const Request many = ManyHeld(key);
-    Limiter::Watched watched;
+    WatchedKey watched;
     return {
         VisitsOf([&] { static_cast<void>(limiter_->Peek(many, now_)); }),
         VisitsOf([&] { static_cast<void>(limiter_->Peek(held, now_)); }),
@@ -73,8 +74,8 @@ class HoldCrowdTest : public HoldFixture {
         VisitsOf([&] { static_cast<void>(limiter_->Inspect(key, now_)); }),
         VisitsOf([&] { static_cast<void>(limiter_->ResetAfter(key, now_)); }),
         VisitsOf([&] { static_cast<void>(limiter_->CountVisits(key, now_)); }),
-        VisitsOf([&] { watched = limiter_->Watch(key, now_); }),
-        VisitsOf([&] { static_cast<void>(limiter_->IsUnchanged(watched, now_)); }),
+        VisitsOf([&] { watched = Watch(limiter_->table(), key, now_); }),
+        VisitsOf([&] { static_cast<void>(IsUnchanged(limiter_->table(), watched, now_)); }),
         VisitsOf([&] { static_cast<void>(Hold(held, "new", minutes{1})); }),
         VisitsOf([&] { static_cast<void>(Hold(held, "new", hours{2})); }),
         VisitsOf([&] { static_cast<void>(Commit("new", key)); }),

@@ -9,6 +9,7 @@
 
 #include "gtest/gtest.h"
 
+#include "core/limiter/isolation.h"
 #include "core/limiter/limiter.h"
 #include "tests/core/limiter/limiter_fixture.h"
 #include "tests/support/test_scale.h"
@@ -21,12 +22,14 @@ using std::chrono::seconds;
 
 class LimiterIsolationTest : public LimiterFixture {
  protected:
-  bool IsUnchanged(const Limiter::Watched& watched) { return limiter_->IsUnchanged(watched, now_); }
+  bool IsUnchanged(const WatchedKey& watched) {
+    return weir::IsUnchanged(limiter_->table(), watched, now_);
+  }
 };
 
 TEST_F(LimiterIsolationTest, ChargesAndRefundsAreChanges) {
   Decide({{"k", "10/s"}});
-  const Limiter::Watched watched = limiter_->Watch("k", now_);
+  const WatchedKey watched = Watch(limiter_->table(), "k", now_);
   EXPECT_TRUE(IsUnchanged(watched));
   Decide({{"other", "10/s"}});
   EXPECT_TRUE(IsUnchanged(watched));
@@ -40,7 +43,7 @@ TEST_F(LimiterIsolationTest, ChargesAndRefundsAreChanges) {
 
 TEST_F(LimiterIsolationTest, DenialsLooksAndZeroCostsAreNoChanges) {
   Decide({{"k", "1/m"}});
-  const Limiter::Watched watched = limiter_->Watch("k", now_);
+  const WatchedKey watched = Watch(limiter_->table(), "k", now_);
   Decide({{"k", "1/m"}});
   Decide({{"k", "1/m", 0}});
   Peek({{"k", "1/m"}, {"k", "7/h"}});
@@ -49,7 +52,7 @@ TEST_F(LimiterIsolationTest, DenialsLooksAndZeroCostsAreNoChanges) {
 
 TEST_F(LimiterIsolationTest, ABucketThatFillsUpIsNoChange) {
   Decide({{"k", "10/s"}, {"k", "100/h,fixed"}, {"k", "100/h,sliding"}});
-  const Limiter::Watched watched = limiter_->Watch("k", now_);
+  const WatchedKey watched = Watch(limiter_->table(), "k", now_);
   now_ += milliseconds{50};
   EXPECT_TRUE(IsUnchanged(watched));
   now_ += std::chrono::hours{3};
@@ -63,14 +66,14 @@ TEST_F(LimiterIsolationTest, ABucketThatFillsUpIsNoChange) {
 }
 
 TEST_F(LimiterIsolationTest, BucketsThatComeAndGoAreChanges) {
-  const Limiter::Watched absent = limiter_->Watch("k", now_);
+  const WatchedKey absent = Watch(limiter_->table(), "k", now_);
   EXPECT_TRUE(IsUnchanged(absent));
   Decide({{"k", "10/s"}});
   EXPECT_FALSE(IsUnchanged(absent));
-  const Limiter::Watched one = limiter_->Watch("k", now_);
+  const WatchedKey one = Watch(limiter_->table(), "k", now_);
   Decide({{"k", "5/s"}});
   EXPECT_FALSE(IsUnchanged(one)) << "another limit";
-  const Limiter::Watched two = limiter_->Watch("k", now_);
+  const WatchedKey two = Watch(limiter_->table(), "k", now_);
   Reset("k", {"5/s"});
   EXPECT_FALSE(IsUnchanged(two));
   EXPECT_TRUE(IsUnchanged(one));
@@ -82,7 +85,7 @@ TEST_F(LimiterIsolationTest, BucketsThatComeAndGoAreChanges) {
 TEST_F(LimiterIsolationTest, AnIsolationOfAllKeysMayClearAndReset) {
   Decide({{"a", "10/s"}});
   {
-    const Limiter::Isolation isolation(*limiter_);
+    const Isolation isolation(limiter_->table());
     EXPECT_EQ(limiter_->size().buckets, 1U);
     EXPECT_EQ(limiter_->CountLive(now_), 1U);
     limiter_->Clear();
@@ -105,7 +108,7 @@ TEST_F(LimiterIsolationTest, NoOtherThreadComesBetween) {
   };
   const auto charge = [&](bool backwards) {
     for (std::int64_t i = 0; i < Scaled(20'000); ++i) {
-      const Limiter::Isolation isolation(*limiter_, keys, {});
+      const Isolation isolation(limiter_->table(), keys, {});
       EXPECT_EQ(left("a"), left("b"));
       for (const std::string_view key : {keys[backwards ? 1 : 0], keys[backwards ? 0 : 1]}) {
         EXPECT_TRUE(
@@ -119,7 +122,7 @@ TEST_F(LimiterIsolationTest, NoOtherThreadComesBetween) {
   std::thread clearer([&] {
     while (working > 0) {
       {
-        const Limiter::Isolation isolation(*limiter_);
+        const Isolation isolation(limiter_->table());
         EXPECT_EQ(left("a"), left("b"));
         limiter_->Clear();
         while (limiter_->FreeDiscarded()) {

@@ -14,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include "core/limiter/isolation.h"
 #include "tests/core/limiter/limiter_fixture.h"
 
 namespace weir {
@@ -398,8 +399,8 @@ TEST_F(LimiterOfTwoLimitsTest, ClearMakesRoomAtOnce) {
     limiter_->Clear();
     if (is_isolated) limiter_->MakeRoomForLimits();
     const std::vector<std::string_view> keys = {"a"};
-    std::optional<Limiter::Isolation> isolation;
-    if (is_isolated) isolation.emplace(*limiter_, keys);
+    std::optional<Isolation> isolation;
+    if (is_isolated) isolation.emplace(limiter_->table(), keys);
     EXPECT_TRUE(Decide({{"a", "3/s"}}).allowed);
     isolation.reset();
     EXPECT_TRUE(Decide({{"a", "4/s"}}).allowed);
@@ -415,11 +416,11 @@ TEST_F(LimiterOfTwoLimitsTest, AnIsolationTakesNoIdsBack) {
   SweepAll();
   const std::vector<std::string_view> keys = {"a"};
   {
-    const Limiter::Isolation isolation(*limiter_, keys);
+    const Isolation isolation(limiter_->table(), keys);
     EXPECT_FALSE(Refusal({{"a", "3/s"}}).ok());
   }
   limiter_->MakeRoomForLimits();
-  const Limiter::Isolation isolation(*limiter_, keys);
+  const Isolation isolation(limiter_->table(), keys);
   EXPECT_TRUE(Decide({{"a", "3/s"}, {"a", "4/s"}}).allowed);
 }
 

@@ -26,7 +26,8 @@
 #include <gtest/gtest.h>
 
 #include "core/base/status.h"
-#include "server/session/client_state.h"
+#include "core/limiter/isolation.h"
+#include "server/session/login.h"
 #include "tests/support/http_conversation.h"
 #include "tests/support/metrics_page.h"
 #include "tests/support/temporary_directory.h"
@@ -477,7 +478,7 @@ TEST(MetricsTest, APageIsChargedToItsTurn) {
 TEST(MetricsTest, APageNeedsNoLockOfTheTable) {
   HttpTestServer server;
   Conversation(server).Run("RL.ALLOW k 1/s");
-  const Limiter::Isolation everything(*server.limiter);
+  const Isolation everything(server.limiter->table());
   std::thread([&] { EXPECT_EQ(PageOf(server).Of("weir_buckets"), 1); }).join();
 }
 

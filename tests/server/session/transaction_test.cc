@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/limiter/isolation.h"
 #include "server/commands/command_table.h"
 
 namespace weir {
@@ -74,7 +75,7 @@ TEST_F(TransactionTest, BytesAreBounded) {
 }
 
 TEST_F(TransactionTest, WatchedKeysAreBounded) {
-  Limiter::Watched key_and_bucket;
+  WatchedKey key_and_bucket;
   key_and_bucket.buckets.push_back({LimitId{0}, Limit::Unlimited(), Bucket()});
   for (std::size_t i = 0; i < Transaction::kWatchedMax / 2; ++i) {
     key_and_bucket.key.hash = i + 1;
@@ -88,11 +89,11 @@ TEST_F(TransactionTest, WatchedKeysAreBounded) {
 
 // EXEC visits the slots of all watched keys again.
 TEST_F(TransactionTest, SlotsThatExecWillVisitAreBounded) {
-  Limiter::Watched one;
+  WatchedKey one;
   one.visits = Transaction::kWatchedVisitsMax - 5;
   one.key.hash = 1;
   ASSERT_TRUE(transaction_.Watch(one).ok());
-  Limiter::Watched two;
+  WatchedKey two;
   two.visits = 6;
   two.key.hash = 2;
   EXPECT_FALSE(transaction_.Watch(two).ok());
@@ -120,7 +121,7 @@ TEST_F(TransactionTest, HoldsMemoryForWhatItKeeps) {
   EXPECT_EQ(transaction_.held_bytes(), 0U);
 
   ASSERT_TRUE(transaction_.Watch({}).ok());
-  EXPECT_GE(transaction_.held_bytes(), sizeof(Limiter::Watched));
+  EXPECT_GE(transaction_.held_bytes(), sizeof(WatchedKey));
   transaction_.Unwatch();
   EXPECT_EQ(transaction_.held_bytes(), 0U);
 }
