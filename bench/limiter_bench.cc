@@ -11,6 +11,7 @@
 
 #include "bench/iterations.h"
 #include "core/limiter/limiter.h"
+#include "core/limiter/limiter_upkeep.h"
 #include "core/words/limit_grammar.h"
 
 namespace weir {
@@ -86,7 +87,8 @@ void BM_NewKeyAtTheBound(benchmark::State& state) {
     return limiter.Decide({{.key = key, .limit = &limit, .hint = &hint, .hash = limiter.Hash(key)}},
                           kStart + Nanos{static_cast<std::int64_t>(next)});
   };
-  while (limiter.evicted() < limiter.size().buckets) {
+  LimiterUpkeep upkeep(limiter.table());
+  while (upkeep.counts().evicted < upkeep.size().buckets) {
     for (int i = 0; i < 100'000; ++i) {
       if (!ask().ok()) return state.SkipWithError("not decided");
     }

@@ -19,7 +19,7 @@
 #include "core/base/clock.h"
 #include "core/limiter/change_hub.h"
 #include "core/limiter/limiter.h"
-#include "core/policies/policies.h"
+#include "core/limiter/limiter_upkeep.h"
 #include "core/words/limit_grammar.h"
 #include "persistence/save_fold.h"
 #include "persistence/storage.h"
@@ -170,8 +170,9 @@ void BM_Load(benchmark::State& state) {
     WEIR_CHECK((*storage)->Load(limiter, policies, {.now = kNow}, report, stop).ok());
     WEIR_CHECK(report.loaded == static_cast<std::uint64_t>(state.range(0)));
     state.PauseTiming();  // freeing is not measured
-    limiter.Clear();
-    while (limiter.FreeDiscarded()) {
+    LimiterUpkeep upkeep(limiter.table());
+    upkeep.Clear();
+    while (upkeep.FreeDiscarded()) {
     }
     storage->reset();
     state.ResumeTiming();

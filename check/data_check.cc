@@ -18,6 +18,7 @@
 #include "check/file_check.h"
 #include "core/base/status.h"
 #include "core/limiter/limiter.h"
+#include "core/limiter/limiter_upkeep.h"
 #include "core/policies/policies.h"
 #include "persistence/format.h"
 #include "persistence/storage.h"
@@ -117,8 +118,8 @@ class DataCheck {
     const std::uint64_t dropped = loaded.dropped;
     const std::uint64_t full = loaded.full;
     Tell(absl::StrCat("a start loads ", Counted(loaded.loaded, "bucket", "buckets"), ", ",
-                      Counted(limiter.size().limits, "limit", "limits"), ", ",
-                      Counted(policies.All().size(), "policy", "policies"), ", ",
+                      Counted(LimiterUpkeep(limiter.table()).size().limits, "limit", "limits"),
+                      ", ", Counted(policies.All().size(), "policy", "policies"), ", ",
                       Counted(overrides, "override", "overrides")));
     Tell(absl::StrCat("it drops ", Counted(dropped, "bucket", "buckets"), ": ", full, " full, and ",
                       dropped - full, " without a limit or policy"));

@@ -9,6 +9,7 @@
 #include "core/base/check.h"
 #include "core/base/id_type.h"
 #include "core/base/status.h"
+#include "core/limiter/limiter_upkeep.h"
 #include "core/rules/rule.h"
 #include "core/words/limit_bytes.h"
 #include "persistence/bucket_check.h"
@@ -184,10 +185,12 @@ void Loading::AddBucket(std::string_view key, std::string_view value) {
 
 void Loading::EndBuckets() {
   FlushPartition();
-  WEIR_CHECK(limiter_.evicted() <= report_.loaded);
-  report_.loaded -= limiter_.evicted();  // for want of room
+  const LimiterUpkeep upkeep(limiter_.table());
+  const std::uint64_t evicted = upkeep.counts().evicted;
+  WEIR_CHECK(evicted <= report_.loaded);
+  report_.loaded -= evicted;  // for want of room
   limiter_.SettleRestored(options_.drops_full ? std::optional(options_.now) : std::nullopt);
-  report_.expired = limiter_.expired_holds();
+  report_.expired = upkeep.counts().expired_holds;
   WEIR_CHECK(report_.expired <= report_.holds);
   report_.holds -= report_.expired;
 }

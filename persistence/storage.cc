@@ -12,7 +12,7 @@
 #include "core/base/check.h"
 #include "core/base/id_type.h"
 #include "core/base/status.h"
-#include "core/policies/policy_bytes.h"
+#include "core/limiter/limiter_upkeep.h"
 #include "core/rules/rule.h"
 #include "core/words/limit_bytes.h"
 #include "persistence/bucket_check.h"
@@ -175,7 +175,7 @@ absl::Status Storage::ReadMeta() {
 
 absl::Status Storage::Load(Limiter& limiter, Policies& policies, const LoadOptions& options,
                            LoadReport& report, const std::atomic<bool>& stop) {
-  WEIR_CHECK(limiter.size().buckets == 0);
+  WEIR_CHECK(LimiterUpkeep(limiter.table()).size().buckets == 0);
   WEIR_CHECK(policies.All().empty());
   WEIR_CHECK(options.now <= kInstantMax);
   WEIR_CHECK(!options.clock_allowance || clock_mark_ > Instant{});

@@ -88,8 +88,8 @@ void Trial::Reset(const LoggedRequest& logged) {
 }
 
 void Trial::Clear() {
-  limiter_->Clear();
-  while (limiter_->FreeDiscarded()) {
+  upkeep_.Clear();
+  while (upkeep_.FreeDiscarded()) {
   }
   for (LimitFit& fit : fits_) fit.fit.AddClear();
 }
@@ -122,14 +122,14 @@ void Trial::SweepAgeing(Instant now) {
   if (now - swept_at_ < kSweepInterval) return;
   swept_at_ = now;
   const Instant as_of = std::min(now, last + kSweepInterval);
-  for (std::size_t i = 0; i < kPartitionCount; ++i) static_cast<void>(limiter_->Sweep(i, as_of));
+  for (std::size_t i = 0; i < kPartitionCount; ++i) static_cast<void>(upkeep_.Sweep(i, as_of));
 }
 
 // Drops full buckets, so that a long log with ever new keys needs no more memory than a server.
 void Trial::SweepSome(Instant now) {
   constexpr std::uint64_t kCallsPerSweep = 1024;
   if (++calls_ % kCallsPerSweep != 0) return;
-  static_cast<void>(limiter_->Sweep(calls_ / kCallsPerSweep % kPartitionCount, now));
+  static_cast<void>(upkeep_.Sweep(calls_ / kCallsPerSweep % kPartitionCount, now));
 }
 
 AskReport Trial::MakeReport() {

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 
 #include "core/limiter/limiter.h"
+#include "core/limiter/limiter_upkeep.h"
 #include "core/rules/decision.h"
 #include "core/table/key_hash.h"
 #include "replay/burst_fit.h"
@@ -62,6 +63,7 @@ class Trial {
   const std::unique_ptr<Question> question_;
   const std::optional<std::int64_t> fit_;
   const std::unique_ptr<Limiter> limiter_;
+  LimiterUpkeep upkeep_{limiter_->table()};
   std::vector<LimitFit> fits_;
   DeniedKeys denied_keys_;
   AskReport report_;  // the counts so far

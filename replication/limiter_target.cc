@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/limiter/limiter_upkeep.h"
 #include "replication/policy_records.h"
 #include "replication/records.h"
 
@@ -80,6 +81,6 @@ bool LimiterTarget::ApplyPolicyList(std::string_view body, Part part) {
   return true;
 }
 
-void LimiterTarget::Flush(TableGeneration) { limiter_.Clear(); }
+void LimiterTarget::Flush(TableGeneration) { LimiterUpkeep(limiter_.table()).Clear(); }
 
 }  // namespace weir

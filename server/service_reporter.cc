@@ -60,7 +60,7 @@ void ServiceReporter::Report(HostInstant now) {
 }
 
 std::string ServiceReporter::StatusText(HostInstant now) {
-  const std::size_t buckets = services_.limiter.size().buckets;
+  const std::size_t buckets = services_.upkeep.size().buckets;
   if (phase_ == Phase::kLoading) return absl::StrCat("Loading the state: ", buckets, " buckets");
   const std::uint64_t decisions = DecisionsOf(services_);
   // If the clock has not advanced, the count waits for the next report. It goes back when the

@@ -53,7 +53,7 @@ struct SettleRequest {
   std::string_view id;
   std::span<const SettledKey> keys;  // distinct, 1 to kChecksMax
   std::span<const TrueCost> named;   // of these keys
-  bool is_cancel = false;            // for Limiter::cancelled_holds
+  bool is_cancel = false;            // for LimiterUpkeep::Counts
 };
 
 struct Settled {

@@ -10,6 +10,7 @@
 
 #include "core/base/check.h"
 #include "core/limiter/limiter_table.h"
+#include "core/limiter/limiter_upkeep.h"
 #include "core/limiter/locked_request.h"
 #include "core/limiter/plan.h"
 #include "core/rules/rule.h"
@@ -18,7 +19,7 @@
 namespace weir {
 
 Limiter::Limiter(const LimiterOptions& options) : table_(options) {
-  set_memory_max(options.memory_max);
+  LimiterUpkeep(table_).set_memory_max(options.memory_max);
 }
 
 // Stores the plan's changes. Everything that can fail comes before the first write.
@@ -191,10 +192,11 @@ absl::Status Limiter::TryWithRoom(absl::Status status, absl::FunctionRef<absl::S
   const auto is_refused = [&] {
     return absl::IsResourceExhausted(status) && !TableIsolation::IsHeldByThisThread(table_.buckets);
   };
+  LimiterUpkeep upkeep(table_);
   for (bool has_more = is_refused(); has_more;) {
-    const std::size_t taken = ReclaimLimits(1, LimiterTable::kReclaimsAtOnce);
+    const std::size_t taken = upkeep.ReclaimLimits(1, LimiterTable::kReclaimsAtOnce);
     if (taken > 0) status = attempt();
-    has_more = is_refused() && (taken == LimiterTable::kReclaimsAtOnce || FreeDiscarded());
+    has_more = is_refused() && (taken == LimiterTable::kReclaimsAtOnce || upkeep.FreeDiscarded());
   }
   return status;
 }

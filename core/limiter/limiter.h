@@ -48,7 +48,7 @@
 
 namespace weir {
 
-// public-functions: 71, until it is divided by who calls it.
+// public-functions: 50, until it is divided by who calls it.
 class Limiter {
  public:
   // Returns a limit with its present numbers, or nothing if it is gone.
@@ -158,17 +158,11 @@ class Limiter {
   [[nodiscard]] absl::StatusOr<Settled> SettleHold(const SettleRequest& request, Instant now,
                                                    PresentLimitOfKey present);
 
+  [[nodiscard]] bool has_open_holds() const noexcept { return table_.keeper.counts().open() > 0; }
+
   // The first kInspectedMax of the key's open holds and, after them, marks, by their ids.
   [[nodiscard]] std::vector<LiveHold> InspectHolds(std::string_view key, Instant now,
                                                    PresentLimit present = AsItWasInterned);
-
-  // The number of open holds, one for each key; and the memory of open and settled holds.
-  [[nodiscard]] std::size_t open_holds() const noexcept { return table_.keeper.counts().open(); }
-  [[nodiscard]] std::size_t hold_bytes() const noexcept { return table_.keeper.counts().bytes(); }
-  // The numbers of holds so far; a cancelled hold counts as settled, too.
-  [[nodiscard]] std::uint64_t expired_holds() const noexcept { return table_.keeper.expired(); }
-  [[nodiscard]] std::uint64_t settled_holds() const noexcept { return table_.keeper.settled(); }
-  [[nodiscard]] std::uint64_t cancelled_holds() const noexcept { return table_.keeper.cancelled(); }
 
   // The work of this thread's calls so far: the slots, ids and holds that they visited. A bucket
   // that Inspect or Watch returns, and a hold that is settled, counts as several.
@@ -201,67 +195,6 @@ class Limiter {
   // them were not full. `present` as above.
   std::size_t Reset(std::string_view key, std::span<const Limit> limits, Instant now,
                     PresentLimit present = AsItWasInterned);
-
-  // Settles the due holds of several keys, one key after the other, before a call about all of
-  // them. Fails with TooManyDue, after settling some, if there are more than one key may have.
-  [[nodiscard]] absl::Status SettleAhead(std::span<const KeyHash> keys, Instant now);
-
-  // Settle the holds that have expired, of these keys or of all; none where clients give the time,
-  // which may go back. To be called before a policy changes the numbers by which they are settled.
-  // Cost: the locks, and the holds.
-  void SettleExpired(std::span<const std::string_view> keys, Instant now);
-  void SettleExpired(Instant now);
-
-  // Forgets everything. Stops the world meanwhile, as an Isolation of all keys does, for less than
-  // a millisecond however much there is: the memory is kept for FreeDiscarded().
-  void Clear();
-  // Frees one partition of the content that Clear() has forgotten, without a lock. Returns false if
-  // nothing is left; until then limits keep their ids. Cost: 10 ns a bucket, some 500 ns a hold.
-  bool FreeDiscarded();
-
-  // Forgets all buckets of these policies: a scan of the table. Stops if the limiter follows.
-  void ForgetPolicies(std::span<const PolicyId> policies);
-
-  struct Swept : Partition::Erased {
-    bool has_due = false;  // open holds have expired that are not settled yet
-  };
-  // Drops the full buckets among `visits_max` slots of one partition, from the `first`th on, and
-  // settles expired holds: each counts as at most kSlotsPerSettled visits. At the end of the
-  // partition, gives memory back and brings the partition below a lowered bound.
-  static constexpr std::size_t kSlotsPerSettled = 512;
-  Swept SweepSome(std::size_t partition, Instant now, std::size_t first, std::size_t visits_max);
-  // Settles at most `most` holds that have expired. Returns whether some are left.
-  bool SettleSome(std::size_t partition, Instant now, std::size_t most);
-  // Sweeps the whole partition at once. Returns how many buckets it dropped.
-  std::size_t Sweep(std::size_t partition, Instant now) {
-    return SweepSome(partition, now, 0, std::numeric_limits<std::size_t>::max()).erased;
-  }
-
-  // Keeps the table within `bytes`, at least TableBound::kBytesMin; 0: no bound. A new bucket
-  // without room evicts others from its partition: the full ones and, if that is not enough, those
-  // with the smallest used share (rule.h), among equals those that are full sooner. (An eviction
-  // frees a 32nd of the partition, so that one scan, about 4 ns a bucket, serves many inserts.) The
-  // next lap of sweeps brings the table below a lowered bound. Holds may have a quarter of `bytes`;
-  // from the next FitTable on, the memory that they use is not available for buckets. Thread-safe.
-  void set_memory_max(std::size_t bytes) noexcept;
-  void FitTable() noexcept;
-  // The buckets dropped for the bound: those that were not full, and full ones.
-  [[nodiscard]] std::uint64_t evicted() const noexcept {
-    return table_.evicted.load(std::memory_order_relaxed);
-  }
-  [[nodiscard]] std::uint64_t evicted_full() const noexcept {
-    return table_.evicted_full.load(std::memory_order_relaxed);
-  }
-
-  // Takes back ids of idle limits if nearly all ids are in use. A transaction calls this first,
-  // because it cannot take ids back while it holds locks, and might be refused a new limit.
-  void MakeRoomForLimits();
-
-  // Takes back at most `ids_max` ids of limits that no bucket carries any more. Returns how many.
-  // Stops the world for up to 50 us and 0.1 us an id, so it does nothing if fewer than `ids_min`
-  // are idle. Each call continues where the last one stopped: calls in a row visit each limit
-  // twice.
-  std::size_t ReclaimLimits(std::size_t ids_min, std::size_t ids_max);
 
   // --- Taking changes (limiter_saving.cc); requires: logs_changes() ---
 
@@ -351,18 +284,6 @@ class Limiter {
   void SettleRestored(std::optional<Instant> now);
   void EndRestore(TableGeneration generation);
 
-  struct Size {
-    std::size_t buckets = 0;      // stored, including full ones that are not swept yet
-    std::size_t changes = 0;      // logged for the next save
-    std::size_t limits = 0;       // interned
-    std::size_t table_bytes = 0;  // of the maps' arrays
-  };
-  // Locks no partition: about 10 us.
-  [[nodiscard]] Size size() const;
-
-  // Buckets that are not full. Cost: a scan of the table.
-  [[nodiscard]] std::size_t CountLive(Instant now);
-
  private:
   template <std::size_t kChecks>
   struct LockedRequest;
@@ -409,7 +330,6 @@ class Limiter {
   void CountRefunds(const LockedRequest<kChecksMax>& locked);
   [[nodiscard]] Bucket CountHeld(const Check& check, std::optional<LimitId> id);
   class Holding;
-  [[nodiscard]] bool HasDue(std::size_t partition, Instant now);
   void InsertRestoredHeld(std::size_t partition, Instant now);
   class Applying;
   class TakingChanges;

@@ -24,42 +24,6 @@ Bucket Limiter::CountHeld(const Check& check, std::optional<LimitId> id) {
   return HoldKeeper::CountHeld(store, {check.hash.hash, *id});
 }
 
-// --- Expiry ---
-
-absl::Status Limiter::SettleAhead(std::span<const KeyHash> keys, Instant now) {
-  if (open_holds() == 0) return absl::OkStatus();
-  std::size_t settled = 0;
-  for (const KeyHash& key : keys) {
-    PartitionLock lock(table_.buckets, key.partition);
-    const Partition& partition = table_.buckets.partition(key.partition);
-    if (!partition.has_open_holds() || table_.follows) continue;
-    const Instant then = std::max(now, partition.decision_time());
-    PartitionStore store(table_, key.partition);
-    const std::size_t due = HoldKeeper::CountDue({&store, key.hash}, then, kKeyHoldsMax);
-    if (settled > 0 && settled + due > kKeyHoldsMax) return TooManyDue();
-    table_.ExpireHolds(key, then);
-    settled += due;
-  }
-  return absl::OkStatus();
-}
-
-void Limiter::SettleExpired(std::span<const std::string_view> keys, Instant now) {
-  if (!table_.time_is_ordered) return;
-  for (const std::string_view key : keys) {
-    const KeyHash hash = Hash(key);
-    PartitionLock lock(table_.buckets, hash.partition);
-    table_.ExpireHolds(hash, now);
-  }
-}
-
-void Limiter::SettleExpired(Instant now) {
-  if (!table_.time_is_ordered || open_holds() == 0) return;
-  for (std::size_t i = 0; i < kPartitionCount; ++i) {
-    PartitionLock lock(table_.buckets, i);
-    table_.ExpireHolds(i, now);
-  }
-}
-
 // --- Reserving ---
 
 // A request that opens or renews holds, while its partitions are locked.

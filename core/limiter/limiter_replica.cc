@@ -9,6 +9,7 @@
 #include "core/limiter/isolation.h"
 #include "core/limiter/limiter.h"
 #include "core/limiter/limiter_table.h"
+#include "core/limiter/limiter_upkeep.h"
 
 namespace weir {
 namespace {
@@ -52,7 +53,7 @@ void Limiter::SetFollowing(bool follows) {
 
 void Limiter::StartOver(const HashSecret& secret) {
   const Isolation everything(table_);
-  Clear();
+  LimiterUpkeep(table_).Clear();
   for (std::size_t i = 0; i < kPartitionCount; ++i)
     table_.buckets.partition(i).ForgetDecisionTime();
   if (secret == table_.hashers.back()->secret()) return;
@@ -98,10 +99,11 @@ class Limiter::Applying {
 
 std::size_t Limiter::Apply(const LimiterChanges& records, Instant time) {
   MutexLock saving(table_.changes_mutex);
+  LimiterUpkeep upkeep(table_);
   // Few idle limits are taken back last: the search for them visits all limits.
   while (!table_.registry.HasRoomFor(records.limits.size()) &&
-         (ReclaimLimits(LimiterTable::kReclaimsAtOnce, LimiterTable::kReclaimsAtOnce) > 0 ||
-          FreeDiscarded() || ReclaimLimits(1, LimiterTable::kReclaimsAtOnce) > 0)) {
+         (upkeep.ReclaimLimits(LimiterTable::kReclaimsAtOnce, LimiterTable::kReclaimsAtOnce) > 0 ||
+          upkeep.FreeDiscarded() || upkeep.ReclaimLimits(1, LimiterTable::kReclaimsAtOnce) > 0)) {
   }
   Applying applying(*this, records, time);
   RecordsByPartition buckets(records.buckets);

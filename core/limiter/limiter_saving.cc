@@ -49,7 +49,7 @@ void Limiter::StartNoting() {
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
     if (HoldTable* const holds = table_.buckets.holds(i)) holds->StartNoting();
   }
-  FitTable();
+  table_.FitBound();
 }
 
 void Limiter::StopNoting() {
@@ -62,7 +62,7 @@ void Limiter::StopNoting() {
     table_.buckets.ShowHolds(i);
     table_.buckets.ShowSize(i);
   }
-  FitTable();
+  table_.FitBound();
 }
 
 TableGeneration Limiter::generation() const ABSL_NO_THREAD_SAFETY_ANALYSIS {

@@ -73,6 +73,13 @@ void LimiterTable::Forget(std::size_t partition, const SlotKey& slot) {
   registry.RemoveBucket(slot.limit);
 }
 
+void LimiterTable::FitBound() noexcept {
+  const std::size_t bytes = memory_max.load(std::memory_order_relaxed);
+  bound.store(
+      bytes == 0 ? TableBound() : TableBound::Beside(keeper.counts().bytes(), bytes, logs_changes),
+      std::memory_order_relaxed);
+}
+
 // The records of most full buckets can be recognised as full without their
 // limit; those of a sliding window cannot, nor can any record where clients give the time.
 void LimiterTable::ForgetFull(std::size_t partition, const SlotKey& slot) {

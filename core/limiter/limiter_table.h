@@ -109,6 +109,9 @@ struct LimiterTable {
   // Drops all full buckets of a partition, and others until at most `slots_kept` are left.
   void DropDownTo(std::size_t slots_kept, std::size_t index, Instant now);
 
+  // Sets the bound on the buckets to what memory_max leaves beside the holds.
+  void FitBound() noexcept;
+
   // --- Holds ---
 
   // Settle the holds that have expired: those of one key, and little else, so that after a million

@@ -8,12 +8,12 @@ namespace weir {
 
 bool Sweeper::Step(Instant now) {
   for (std::size_t slot = 0; slot != Partition::kNoMore;) {
-    const Limiter::Swept part = limiter_.SweepSome(next_, now, slot, kVisitsPerHold);
+    const LimiterUpkeep::Swept part = upkeep_.SweepSome(next_, now, slot, kVisitsPerHold);
     WEIR_CHECK(part.erased <= kVisitsPerHold);
     slot = part.next;
     bool has_due = part.has_due;
     for (std::size_t more = 0; has_due && more < kMoreDue; ++more) {
-      has_due = limiter_.SettleSome(next_, now, kDueAtOnce);
+      has_due = upkeep_.ExpireSome(next_, now, kDueAtOnce);
     }
     leaves_due_ = leaves_due_ || has_due;
     dropped_this_lap_ += part.erased;
@@ -26,12 +26,12 @@ bool Sweeper::Step(Instant now) {
 }
 
 void Sweeper::EndLap() {
-  limiter_.FitTable();
-  while (limiter_.ReclaimLimits(kIdleLimitsMin, kReclaimsPerStop) > 0) {
+  upkeep_.FitTable();
+  while (upkeep_.ReclaimLimits(kIdleLimitsMin, kReclaimsPerStop) > 0) {
   }
   // Busy if the lap dropped more than an eighth of the buckets that are left, or left holds.
   has_left_due_ = std::exchange(leaves_due_, false);
-  const bool busy = has_left_due_ || dropped_this_lap_ > limiter_.size().buckets / 8;
+  const bool busy = has_left_due_ || dropped_this_lap_ > upkeep_.size().buckets / 8;
   lap_time_ = busy ? kBusyLap : kCalmLap;
   dropped_this_lap_ = 0;
   laps_.fetch_add(1, std::memory_order_relaxed);

@@ -15,7 +15,7 @@
 #include <cstdint>
 
 #include "core/base/instant.h"
-#include "core/limiter/limiter.h"
+#include "core/limiter/limiter_upkeep.h"
 
 namespace weir {
 
@@ -35,15 +35,15 @@ class Sweeper {
   static constexpr Nanos kBusyLap = std::chrono::seconds{1};
   static_assert(kBusyLap < kCalmLap);
 
-  explicit Sweeper(Limiter& limiter) : limiter_(limiter) {}
+  explicit Sweeper(LimiterTable& table) : upkeep_(table) {}
 
   // Sweeps the next partition. Returns true at the end of a lap, where idle limits were taken back,
   // too.
   bool Step(Instant now);
 
-  // Frees a part of the content that Limiter::Clear has discarded. Returns false if nothing is
-  // left.
-  bool FreeDiscarded() { return limiter_.FreeDiscarded(); }
+  // Frees a part of the content that LimiterUpkeep::Clear has discarded. Returns false if nothing
+  // is left.
+  bool FreeDiscarded() { return upkeep_.FreeDiscarded(); }
 
   // True if the last lap has left holds that had expired: their memory is free soon.
   [[nodiscard]] bool has_left_due() const noexcept { return has_left_due_; }
@@ -60,7 +60,7 @@ class Sweeper {
  private:
   void EndLap();
 
-  Limiter& limiter_;
+  LimiterUpkeep upkeep_;
   std::size_t next_ = 0;  // partition
   std::size_t dropped_this_lap_ = 0;
   bool leaves_due_ = false;    // the present lap

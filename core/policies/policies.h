@@ -104,7 +104,7 @@ class Policies {
   absl::Status Set(std::string_view name, PolicyLimits limits);
 
   // Deletes a policy and returns its id. The caller must then forget its buckets
-  // (Limiter::ForgetPolicies) and free its overrides (FreeDeleted). Fails with kNotFound, or
+  // (LimiterUpkeep::ForgetPolicies) and free its overrides (FreeDeleted). Fails with kNotFound, or
   // kFailedPrecondition if the policy file owns it. Cost: that of Find, however many overrides the
   // policy has.
   absl::StatusOr<PolicyId> Delete(std::string_view name);

@@ -1,4 +1,4 @@
-// The number of times that the table was cleared as a whole (Limiter::Clear).
+// The number of times that the table was cleared as a whole (LimiterUpkeep::Clear).
 //
 // Every bucket's record on disk carries its generation, so that a new number erases all of them:
 // records of other generations than the present one are not read.

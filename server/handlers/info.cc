@@ -16,6 +16,7 @@
 #include "core/base/ignore_case.h"
 #include "core/base/status.h"
 #include "core/commands/command_spec.h"
+#include "core/limiter/limiter_upkeep.h"
 #include "server/config/version.h"
 #include "server/health/health_watch.h"
 #include "server/os/log.h"
@@ -205,15 +206,16 @@ constexpr InfoField kWeirFields[] = {
     Field("bans", [](auto& info) { return info.Requests(&RequestCounters::bans); }),
     Field("checks", [](auto& info) { return info.Checks(); }),
     Field("http_connections", [](auto& info) { return info.HttpConnections(); }),
-    Field("evicted", [](auto& info) { return info.services.limiter.evicted(); }),
-    Field("holds", [](auto& info) { return info.services.limiter.open_holds(); }),
-    Field("holds_expired", [](auto& info) { return info.services.limiter.expired_holds(); }),
+    Field("evicted", [](auto& info) { return info.services.upkeep.counts().evicted; }),
+    Field("holds", [](auto& info) { return info.services.upkeep.counts().open_holds; }),
+    Field("holds_expired", [](auto& info) { return info.services.upkeep.counts().expired_holds; }),
     Field("holds_committed",
           [](auto& info) {
-            const std::uint64_t cancelled = info.services.limiter.cancelled_holds();
-            return info.services.limiter.settled_holds() - cancelled;  // read after those
+            const LimiterUpkeep::Counts counts = info.services.upkeep.counts();
+            return counts.settled_holds - counts.cancelled_holds;
           }),
-    Field("holds_cancelled", [](auto& info) { return info.services.limiter.cancelled_holds(); }),
+    Field("holds_cancelled",
+          [](auto& info) { return info.services.upkeep.counts().cancelled_holds; }),
     Field("sweeper_laps", [](auto& info) { return info.services.sweeper.laps(); }),
     Field("sweeper_dropped", [](auto& info) { return info.services.sweeper.dropped(); }),
     Field("explicit_time", [](auto& info) { return info.services.explicit_time.allowed(); }),

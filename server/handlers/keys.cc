@@ -62,7 +62,7 @@ void Flush(Call& call) {
   if (!arguments.TryKeyword("SYNC")) arguments.TryKeyword("ASYNC");
   if (const absl::Status read = arguments.Finish(); !read.ok()) return call.Fail(read);
   call.Charge(kWholeTableWork);
-  call.services().limiter.Clear();
+  call.services().upkeep.Clear();
   call.MarkDirty();
   NoteCommand(call, ServerEventKind::kFlush);
   call.reply.SimpleString("OK");

@@ -110,9 +110,9 @@ class LimitHost {
   bool MayLookAt(std::span<const std::string_view> keys, KeyWork work) {
     return call_.MayLookAt(keys, work);
   }
-  bool has_open_holds() const { return shared().limiter.open_holds() > 0; }
+  bool has_open_holds() const { return shared().limiter.has_open_holds(); }
   absl::Status SettleAhead(std::span<const KeyHash> keys, Instant at) {
-    return shared().limiter.SettleAhead(keys, at);
+    return shared().upkeep.ExpireAhead(keys, at);
   }
   void MarkDirty() { call_.MarkDirty(); }
   void Charge(std::size_t units) { call_.Charge(units); }
@@ -158,24 +158,22 @@ class LimitHost {
 
   // Changes a policy, after the holds that have expired were settled by the numbers of before.
   auto Isolated(auto change) {
-    shared().limiter.SettleExpired(now());  // most of them, before all others have to wait
+    shared().upkeep.ExpireHolds(now());  // most of them, before all others have to wait
     const Isolation isolation(shared().limiter.table());
-    shared().limiter.SettleExpired(now());
+    shared().upkeep.ExpireHolds(now());
     return change();
   }
   auto Isolated(std::span<const std::string_view> keys, auto change) {
-    shared().limiter.SettleExpired(keys, now());
+    shared().upkeep.ExpireHolds(keys, now());
     const Isolation isolation(shared().limiter.table(), keys);
-    shared().limiter.SettleExpired(keys, now());
+    shared().upkeep.ExpireHolds(keys, now());
     return change();
   }
   // A client that may not wait is answered before the buckets are gone. If much else waits for the
   // side thread, the scan is done here.
   void ForgetPolicy(PolicyId policy) {
     Charge(kWholeTableWork);
-    const auto forget = [&limiter = shared().limiter, policy] {
-      limiter.ForgetPolicies({{policy}});
-    };
+    const auto forget = [&upkeep = shared().upkeep, policy] { upkeep.ForgetPolicies({{policy}}); };
     const auto aside = [forget] {
       forget();
       return absl::OkStatus();

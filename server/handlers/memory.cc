@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/base/ignore_case.h"
+#include "core/limiter/limiter_upkeep.h"
 #include "protocol/integer.h"
 #include "server/commands/handlers.h"
 #include "server/session/call.h"
@@ -45,7 +46,7 @@ void MemoryUsage(Call& call) {
 void MemoryStats(Call& call) {
   call.Charge(kWholeTableWork);
   const MemoryUse memory = MeasureMemory();
-  const Limiter::Size size = call.services().limiter.size();
+  const LimiterUpkeep::Size size = call.services().upkeep.size();
   const std::array<std::pair<std::string_view, std::uint64_t>, 11> figures = {{
       {"peak.allocated", memory.resident_peak},
       {"total.allocated", memory.heap},

@@ -12,6 +12,7 @@
 #include "core/commands/command_keys.h"
 #include "core/limiter/isolation.h"
 #include "core/limiter/limiter.h"
+#include "core/limiter/limiter_upkeep.h"
 #include "server/commands/handlers.h"
 #include "server/session/call.h"
 
@@ -39,11 +40,11 @@ std::vector<std::string_view> KeysOf(const Transaction& transaction,
 // Settles the due holds of all keys before the transaction, because others wait while it runs.
 absl::Status SettleAhead(Limiter& limiter, const Transaction& transaction,
                          std::span<const std::string_view> keys, Instant now) {
-  if (limiter.open_holds() == 0) return absl::OkStatus();
+  if (!limiter.has_open_holds()) return absl::OkStatus();
   std::vector<KeyHash> hashes;
   for (const std::string_view key : keys) hashes.push_back(limiter.Hash(key));
   for (const WatchedKey& one : transaction.watched()) hashes.push_back(one.key);
-  return limiter.SettleAhead(hashes, now);
+  return LimiterUpkeep(limiter.table()).ExpireAhead(hashes, now);
 }
 
 // Locks these keys and the watched keys against other requests.
@@ -117,7 +118,7 @@ void Exec(Call& call) {
   call.Charge(transaction.units() + transaction.watched_size());
   const std::vector<Transaction::Words> requests = transaction.WordsOfAll();
   Limiter& limiter = call.services().limiter;
-  limiter.MakeRoomForLimits();
+  call.services().upkeep.MakeRoomForLimits();
   std::vector<std::string_view> keys = KeysOf(transaction, requests);
   const Instant view = call.services().explicit_time.View(call.now);
   const absl::Status ahead = SettleAhead(limiter, transaction, keys, view);

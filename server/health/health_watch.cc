@@ -24,8 +24,8 @@ namespace {
 // The counts since the start, whatever CONFIG RESETSTAT has set to zero since.
 Activity ReadActivity(const Services& services) {
   StatsNumbers numbers = services.main_counters.totals();
-  Activity counts{.evicted = services.limiter.evicted(),
-                  .evicted_full = services.limiter.evicted_full()};
+  Activity counts{.evicted = services.upkeep.counts().evicted,
+                  .evicted_full = services.upkeep.counts().evicted_full};
   for (const Worker* worker : services.workers) {
     AddTotals(numbers, worker->counters.totals());
     for (const CommandSpec& spec : CommandTable()) {
@@ -171,12 +171,11 @@ std::shared_ptr<const Health> HealthOf(const Services& services) {
 std::optional<std::uint64_t> MemoryPermille(const Services& services) {
   const auto bytes = static_cast<std::size_t>(services.settings.Get(&Options::max_memory).bytes);
   if (bytes == 0) return std::nullopt;
-  const Limiter& limiter = services.limiter;
-  const std::size_t hold_bytes = limiter.hold_bytes();
+  const std::size_t hold_bytes = services.upkeep.counts().hold_bytes;
   const TableBound bound = TableBound::Beside(hold_bytes, bytes, services.state != nullptr);
   // The last partitions have the least room, and are the first to drop buckets.
   const std::uint64_t room = kPartitionCount * bound.SlotsMax(kPartitionCount - 1);
-  const std::uint64_t of_buckets = kPermille * limiter.size().buckets / room;
+  const std::uint64_t of_buckets = kPermille * services.upkeep.size().buckets / room;
   const std::uint64_t of_holds = kPermille * hold_bytes / TableBound::HoldBytesMax(bytes);
   return std::min(std::max(of_buckets, of_holds), kPermille);
 }

@@ -17,6 +17,7 @@
 
 #include "core/commands/command_spec.h"
 #include "core/commands/limit_totals.h"
+#include "core/limiter/limiter_upkeep.h"
 #include "core/rules/limit_counters.h"
 #include "server/config/version.h"
 #include "server/health/health_watch.h"
@@ -192,16 +193,16 @@ void CollectIncompleteChecks(Scrape& scrape, Samples& samples) {
 }
 
 void CollectEvicted(Scrape& scrape, Samples& samples) {
-  samples.Add(scrape.services.limiter.evicted(), {{"full", "false"}});
-  samples.Add(scrape.services.limiter.evicted_full(), {{"full", "true"}});
+  samples.Add(scrape.services.upkeep.counts().evicted, {{"full", "false"}});
+  samples.Add(scrape.services.upkeep.counts().evicted_full, {{"full", "true"}});
 }
 
 void CollectEndedHolds(Scrape& scrape, Samples& samples) {
-  const Limiter& limiter = scrape.services.limiter;
-  const std::uint64_t cancelled = limiter.cancelled_holds();
-  samples.Add(limiter.settled_holds() - cancelled, {{"result", "committed"}});
+  const LimiterUpkeep::Counts counts = scrape.services.upkeep.counts();
+  const std::uint64_t cancelled = counts.cancelled_holds;
+  samples.Add(counts.settled_holds - cancelled, {{"result", "committed"}});
   samples.Add(cancelled, {{"result", "cancelled"}});
-  samples.Add(limiter.expired_holds(), {{"result", "expired"}});
+  samples.Add(counts.expired_holds, {{"result", "expired"}});
 }
 
 void CollectConnections(Scrape& scrape, Samples& samples) {
@@ -313,9 +314,9 @@ constexpr Metric kMetrics[] = {
     Single("weir_swept_total", kCounter, "Full buckets that were dropped.",
            [](Scrape& scrape) { return scrape.services.sweeper.dropped(); }),
     Single("weir_holds", kGauge, "Open holds (RL.RESERVE), one for each key of a request.",
-           [](Scrape& scrape) { return scrape.services.limiter.open_holds(); }),
+           [](Scrape& scrape) { return scrape.services.upkeep.counts().open_holds; }),
     Single("weir_hold_bytes", kGauge, "Memory of holds, with the marks of settled ones.",
-           [](Scrape& scrape) { return scrape.services.limiter.hold_bytes(); }),
+           [](Scrape& scrape) { return scrape.services.upkeep.counts().hold_bytes; }),
     {"weir_holds_total", kCounter,
      "Holds that have ended, by their result: committed, cancelled or expired.", CollectEndedHolds},
     // Clients

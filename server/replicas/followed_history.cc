@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include "core/base/status.h"
+#include "core/limiter/limiter_upkeep.h"
 #include "server/os/log.h"
 
 namespace weir {
@@ -18,7 +19,7 @@ FollowedHistory::FollowedHistory(Limiter& limiter, Policies& policies, const Sin
     : limiter_(limiter),
       target_(limiter, policies),
       sink_(target_, state),
-      evicted_before_(limiter.evicted()) {
+      evicted_before_(LimiterUpkeep(limiter.table()).counts().evicted) {
   Show(history);
 }
 
@@ -33,7 +34,7 @@ void FollowedHistory::Show(const std::string& history) {
 }
 
 void FollowedHistory::ReportDropped() {
-  if (!reported_evicted_ && limiter_.evicted() > evicted_before_) {
+  if (!reported_evicted_ && LimiterUpkeep(limiter_.table()).counts().evicted > evicted_before_) {
     reported_evicted_ = true;
     spdlog::warn(
         "this replica evicts buckets of its primary, which a failover would forget: its "

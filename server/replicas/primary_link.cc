@@ -207,7 +207,7 @@ absl::Status PrimaryLink::Sync() {
                      .term = answer->term,
                      .id = answer->replid,
                      .has_our_secret = answer->secret.empty(),
-                     .has_buckets = services_.limiter.size().buckets > 0});
+                     .has_buckets = services_.upkeep.size().buckets > 0});
   while (!has_joined_ && !ending_) RunUntil(clock_.HostNow() + kJoinLook);
   return ending_ ? absl::OkStatus() : Begin(*answer);
 }
@@ -222,7 +222,7 @@ absl::Status PrimaryLink::Begin(const SyncAnswer& answer) {
   if (!answer.secret.empty()) {
     HashSecret secret;
     std::ranges::copy(answer.secret, secret.begin());
-    const std::size_t dropped = services_.limiter.size().buckets;
+    const std::size_t dropped = services_.upkeep.size().buckets;
     services_.limiter.StartOver(secret);
     spdlog::warn(
         "the primary hashes keys with another secret: this server takes it, and drops {} "

@@ -105,7 +105,7 @@ RoleSettings ReplicationControl::Settings() const {
 void ReplicationControl::Start() {
   thread_.AssertHeld();
   has_started_ = true;
-  loaded_.has_buckets = services_.limiter.size().buckets > 0;
+  loaded_.has_buckets = services_.upkeep.size().buckets > 0;
   Take(std::move(loaded_));
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/base/check.h"
 #include "core/base/status.h"
+#include "core/limiter/limiter_upkeep.h"
 #include "server/replicas/link_reply.h"
 #include "server/replicas/replication_control.h"
 
@@ -64,8 +65,8 @@ void ReplicationControl::AskRole(const AskedSync& asked) {
 
 // The policies of the file do not count: a server that has lost its disk has them, too.
 bool ReplicationControl::HasState() const {
-  const Limiter& limiter = services_.limiter;
-  if (had_buckets() || limiter.size().buckets > 0 || limiter.open_holds() > 0) return true;
+  const LimiterUpkeep& upkeep = services_.upkeep;
+  if (had_buckets() || upkeep.size().buckets > 0 || upkeep.counts().open_holds > 0) return true;
   const auto is_of_client = [](const std::shared_ptr<const Policy>& policy) {
     return !policy->from_file;
   };

@@ -13,6 +13,7 @@
 #include "core/base/instant.h"
 #include "core/commands/request_counters.h"
 #include "core/limiter/limiter.h"
+#include "core/limiter/limiter_upkeep.h"
 #include "persistence/saver.h"
 #include "server/config/options.h"
 #include "server/observe/client_registry.h"
@@ -42,8 +43,8 @@ class ServerReader {
     return std::chrono::duration_cast<std::chrono::milliseconds>(services.wall_clock_offset())
         .count();
   }
-  [[nodiscard]] const Limiter::Size& Size() {
-    if (!size_) size_ = services.limiter.size();
+  [[nodiscard]] const LimiterUpkeep::Size& Size() {
+    if (!size_) size_ = services.upkeep.size();
     return *size_;
   }
   [[nodiscard]] const MemoryUse& Memory() {
@@ -111,7 +112,7 @@ class ServerReader {
   const HostInstant host_now;
 
  private:
-  std::optional<Limiter::Size> size_;
+  std::optional<LimiterUpkeep::Size> size_;
   std::optional<MemoryUse> memory_;
   std::optional<ReplicationStatus> replication_;
   std::optional<Saver::Status> saves_;

@@ -11,7 +11,7 @@ StatsNumbers CountAll(const Services& services) {
   for (const Worker* worker : services.workers) AddTotals(numbers, worker->counters.totals());
   const auto add = [&numbers](StatsRow<false> row, std::uint64_t n) { numbers[row.index()] += n; };
   add("expired_keys", services.sweeper.dropped());
-  add("evicted_keys", services.limiter.evicted());
+  add("evicted_keys", services.upkeep.counts().evicted);
   add("evicted_clients", services.client_memory.evicted());
   return numbers;
 }

@@ -52,7 +52,7 @@ Services::Services(const Options& server_options, const Clock& server_clock,
       outboxes(server_clock),
       channels({kEventChannels.begin(), kEventChannels.end()}),
       client_memory(settings, server_clock),
-      sweeper(server_limiter),
+      sweeper(server_limiter.table()),
       started(server_clock.HostNow()),
       run_id(RandomRunId()),
       login_throttle(server_clock),
@@ -60,15 +60,15 @@ Services::Services(const Options& server_options, const Clock& server_clock,
   // Parts that keep a copy of a live option, or have to act on a new value at once.
   settings.OnChange([this](const Options& now) {
     SetLogLevel(now.log_level);
-    limiter.set_memory_max(static_cast<std::size_t>(now.max_memory.bytes));
+    upkeep.set_memory_max(static_cast<std::size_t>(now.max_memory.bytes));
     observers.Configure(now);
     client_memory.Enforce();
   });
 }
 
 std::size_t Services::CountBuckets(Instant now) const {
-  return explicit_time.allowed() ? limiter.CountLive(explicit_time.View(now))
-                                 : limiter.size().buckets;
+  return explicit_time.allowed() ? upkeep.CountLive(explicit_time.View(now))
+                                 : upkeep.size().buckets;
 }
 
 absl::Status Services::Read(PolicyReading& reading) {
@@ -104,10 +104,10 @@ absl::Status Services::ReloadPolicies() {
 }
 
 absl::Status Services::ReplacePolicyFile(const PolicyFile& file) {
-  limiter.SettleExpired(clock.Now());  // most of them, before all others have to wait
+  upkeep.ExpireHolds(clock.Now());  // most of them, before all others have to wait
   const auto retired = [&] {
     const Isolation isolation(limiter.table());
-    limiter.SettleExpired(clock.Now());
+    upkeep.ExpireHolds(clock.Now());
     return policies.ReplaceFile(file);
   }();
   if (!retired.ok()) return retired.status();

@@ -15,6 +15,7 @@
 #include "core/commands/explicit_time.h"
 #include "core/commands/limit_totals.h"
 #include "core/limiter/limiter.h"
+#include "core/limiter/limiter_upkeep.h"
 #include "core/limiter/sweeper.h"
 #include "core/policies/policies.h"
 #include "core/policies/policy_file.h"
@@ -87,7 +88,7 @@ struct Services {
   // until there was a first bucket, about 10 us.
   void WakeReplication() {
     if (!replication) return;
-    if (!replication->had_buckets() && limiter.size().buckets > 0) replication->NoteBuckets();
+    if (!replication->had_buckets() && upkeep.size().buckets > 0) replication->NoteBuckets();
     replication->Wake();
   }
 
@@ -99,6 +100,7 @@ struct Services {
   Settings settings;      // the options that may change while the server runs
   const Clock& clock;
   Limiter& limiter;
+  LimiterUpkeep upkeep{limiter.table()};
   Policies policies;
   ExplicitTime explicit_time;
   LimitTotals limit_totals;

@@ -112,7 +112,7 @@ TEST_F(DataCheckTest, TellsTheRoleAndTheTermOfItsServer) {
 
 TEST_F(DataCheckTest, CountsRecordsThatNoStartReads) {
   Start();
-  server_.limiter().Clear();
+  server_.upkeep().Clear();
   server_.Decide("a", "10/h");
   EXPECT_TRUE(server_.Stop().ok());
   Write(KeyOf({TableGeneration{0}, 5, 77, Algorithm::kTokenBucket, LimitId{}}),

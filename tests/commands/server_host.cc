@@ -1,4 +1,5 @@
 // The server as a host: one worker, one limiter, no sockets.
+#include "core/limiter/limiter_upkeep.h"
 #include "tests/commands/host.h"
 #include "tests/support/conversation.h"
 
@@ -30,8 +31,9 @@ class ServerHost : public Host {
 
   std::string State(const std::vector<std::string>& keys) override {
     Limiter& limiter = *server_.limiter;
-    std::string state = std::to_string(limiter.size().buckets) + " buckets, " +
-                        std::to_string(limiter.size().limits) + " limits\n";
+    const LimiterUpkeep::Size size = LimiterUpkeep(limiter.table()).size();
+    std::string state =
+        std::to_string(size.buckets) + " buckets, " + std::to_string(size.limits) + " limits\n";
     for (const std::string& key : keys) {
       for (const LiveBucket& bucket : limiter.Inspect(key, server_.clock.Now())) {
         state += key + " " + LimitText(bucket.limit) + ": " + std::to_string(bucket.remaining) +

@@ -170,7 +170,7 @@ TEST_F(BadRecordsTest, RefusesMetaThatOtherRecordsContradict) {
   };
   Start();
   server_.SetPolicy("free", "10/h");  // its number is 1
-  server_.limiter().Clear();
+  server_.upkeep().Clear();
   server_.Decide("a", "10/h");
   EXPECT_TRUE(server_.Stop().ok());
   Write(MetaKey(kMetaGeneration), NumberValue(0));

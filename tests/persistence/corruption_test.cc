@@ -53,7 +53,7 @@ class CorruptionTest : public testing::Test {
   }
 
   std::string Text(KeptServer& server) const {
-    std::string text = std::to_string(server.limiter().CountLive(clock_.Now()));
+    std::string text = std::to_string(server.upkeep().CountLive(clock_.Now()));
     for (int i = 0; i < 12; ++i) {
       std::vector<std::string> lines;
       for (const auto& bucket : server.limiter().Inspect(std::to_string(i), clock_.Now())) {

@@ -96,7 +96,7 @@ class Recorded {
     } else if (what < 82) {
       server_.limiter().Reset(key, {}, clock_.Now());
     } else if (what < 84) {
-      server_.limiter().Clear();
+      server_.upkeep().Clear();
     } else if (what < 87) {
       const std::string id = "id" + std::to_string(Draw(random_, 3));
       if (Draw(random_, 2) > 0 || !server_.Commit(key, id, Draw(random_, 3))) Hold(key, limit, id);
@@ -108,7 +108,7 @@ class Recorded {
       static_cast<void>(server_.policies().Override("free", key, KeptServer::LimitsOf(word)));
     } else {
       const absl::StatusOr<PolicyId> gone = server_.policies().Delete("free");
-      if (gone.ok()) server_.limiter().ForgetPolicies({&*gone, 1});
+      if (gone.ok()) server_.upkeep().ForgetPolicies({&*gone, 1});
     }
   }
 
@@ -145,7 +145,7 @@ class Recorded {
   // The whole state as text; the same text for the same state.
   std::string Text() {
     std::ostringstream text;
-    text << server_.limiter().CountLive(clock_.Now()) << " live";
+    text << server_.upkeep().CountLive(clock_.Now()) << " live";
     for (std::int64_t i = 0; i < kKeys; ++i) AddKey("user:" + std::to_string(i), text);
     for (std::int64_t i = 0; i < kBulk; i += 997) AddKey("bulk:" + std::to_string(i), text);
     for (const auto& policy : server_.policies().All()) {

@@ -197,7 +197,7 @@ TEST_F(HoldStorageTest, ResetAndFlushStay) {
   EXPECT_TRUE(server_.Commit("kept", "id", 0));
   EXPECT_TRUE(Hold("kept", "100/h", "next", std::chrono::hours{1}, 40));
   Save();
-  server_.limiter().Clear();
+  server_.upkeep().Clear();
   EXPECT_TRUE(Hold("new", "100/h", "id", std::chrono::hours{1}, 40));
   SaveAndCrash();
   Start();
@@ -213,7 +213,7 @@ TEST_F(HoldStorageTest, HoldsOfADeletedPolicyAreErased) {
   EXPECT_TRUE(server_.Hold("a", limit, "id", std::chrono::hours{1}, 40));
   Save();
   const absl::StatusOr<PolicyId> gone = server_.policies().Delete("free");
-  server_.limiter().ForgetPolicies({&*gone, 1});
+  server_.upkeep().ForgetPolicies({&*gone, 1});
   SaveAndCrash();
   EXPECT_EQ(CountRecords(kHoldPrefix), 0U);
 }
@@ -232,7 +232,7 @@ TEST_F(HoldStorageTest, OrphansAreDroppedAndErased) {
   Start();
   EXPECT_EQ(server_.found().dropped_holds, 2U);
   EXPECT_EQ(server_.found().bad, 0U);
-  EXPECT_EQ(server_.limiter().open_holds(), 0U);
+  EXPECT_EQ(server_.upkeep().counts().open_holds, 0U);
   server_.End();
   EXPECT_EQ(CountRecords(kHoldPrefix), 0U);
   EXPECT_EQ(CountRecords(kSumsPrefix), 0U);
@@ -293,7 +293,7 @@ TEST_F(HoldStorageTest, L22SlotsInUseNeedNoRoomForTheirBucket) {
   server_.set_memory_max(TableBound::kBytesMin);
   Start();
   EXPECT_EQ(server_.found().holds, keys_max);
-  EXPECT_LT(server_.limiter().size().buckets, keys_max);
+  EXPECT_LT(server_.upkeep().size().buckets, keys_max);
   for (const std::string& key : keys) ASSERT_EQ(server_.Remaining(key, "5,held"), 3);
 }
 
@@ -303,14 +303,14 @@ TEST_F(HoldStorageTest, MemoryOfRestoredHoldsIsCounted) {
     EXPECT_TRUE(Hold("a", "100/h", id, std::chrono::minutes{1}));
   }
   EXPECT_TRUE(server_.Commit("a", "settled"));
-  const std::size_t bytes = server_.limiter().hold_bytes();
+  const std::size_t bytes = server_.upkeep().counts().hold_bytes;
   EXPECT_GT(bytes, 0U);
   SaveAndCrash();
   Start();
-  EXPECT_EQ(server_.limiter().hold_bytes(), bytes);
+  EXPECT_EQ(server_.upkeep().counts().hold_bytes, bytes);
   clock_.Advance(std::chrono::minutes{1});
-  server_.limiter().Sweep(server_.limiter().Hash("a").partition, clock_.Now());
-  EXPECT_EQ(server_.limiter().hold_bytes(), 0U);
+  server_.upkeep().Sweep(server_.limiter().Hash("a").partition, clock_.Now());
+  EXPECT_EQ(server_.upkeep().counts().hold_bytes, 0U);
 }
 
 // As a user's limits: they are read back for no user, so that a name costs nothing on disk.
@@ -328,11 +328,11 @@ TEST_F(HoldStorageTest, RestoredHoldsCountForNoUser) {
   EXPECT_TRUE(hold("first"));
   SaveAndCrash();
   Start();
-  EXPECT_EQ(server_.limiter().open_holds(), 1U);
+  EXPECT_EQ(server_.upkeep().counts().open_holds, 1U);
   EXPECT_TRUE(hold("second"));
   EXPECT_TRUE(server_.Commit("a", "first"));
   EXPECT_TRUE(server_.Commit("a", "second"));
-  EXPECT_EQ(server_.limiter().open_holds(), 0U);
+  EXPECT_EQ(server_.upkeep().counts().open_holds, 0U);
 }
 
 TEST_F(HoldStorageTest, SmallAndLargeSavesGiveTheSame) {
@@ -368,7 +368,7 @@ TEST_F(HoldStorageTest, HoldsThatAnOlderServerHasPassedOverAreErased) {
   Start();
   EXPECT_EQ(server_.found().dropped_holds, 2U);
   EXPECT_EQ(server_.found().bad, 0U);
-  EXPECT_EQ(server_.limiter().open_holds(), 0U);
+  EXPECT_EQ(server_.upkeep().counts().open_holds, 0U);
   EXPECT_EQ(server_.Remaining("a", "100/h"), 56) << "the charges stay, but for a minute's tokens";
   EXPECT_TRUE(Hold("a", "100/h", "id", std::chrono::hours{1}, 5)) << "its id is free";
   SaveAndCrash();

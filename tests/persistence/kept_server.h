@@ -19,6 +19,7 @@
 
 #include "gtest/gtest.h"
 
+#include "core/limiter/limiter_upkeep.h"
 #include "persistence/saver.h"
 #include "tests/random/generators.h"
 #include "tests/support/fake_clock.h"
@@ -143,6 +144,7 @@ class KeptServer {
   }
 
   [[nodiscard]] Limiter& limiter() { return *limiter_; }
+  [[nodiscard]] LimiterUpkeep upkeep() { return LimiterUpkeep(limiter_->table()); }
   [[nodiscard]] Policies& policies() { return *policies_; }
   [[nodiscard]] ChangeHub& hub() { return *hub_; }
   [[nodiscard]] Saver& saver() { return *saver_; }

@@ -16,6 +16,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include "core/limiter/limiter_upkeep.h"
 #include "tests/core/limiter/hold_fixture.h"
 #include "tests/persistence/faulty_file_system.h"
 #include "tests/persistence/kept_server.h"
@@ -295,7 +296,7 @@ TEST_F(SaveFoldTest, AFlushEmptiesIt) {
   EXPECT_TRUE(Reserve({{"k", "10/h"}}, "id", hours{1}));
   TakeAll();
   EXPECT_GT(fold_.size(), 0U);
-  limiter_->Clear();
+  LimiterUpkeep(limiter_->table()).Clear();
   TakeAll();
   EXPECT_EQ(fold_.size(), 0U);
   const LimiterChanges changes = TakeFold();

@@ -196,11 +196,11 @@ TEST_F(SaverPartsTest, ChangesSinceAFailedPartAreSavedByTheRetry) {
 
 TEST_F(SaverPartsTest, AFlushSinceAFailedPartIsSavedByTheRetry) {
   FailInTheSecondPart();
-  server_.limiter().Clear();
+  server_.upkeep().Clear();
   server_.Decide("new", "10/h", 3);
   EXPECT_TRUE(Retry().ok());
   RestartAndCompare();
-  EXPECT_EQ(server_.limiter().size().buckets, 1U);
+  EXPECT_EQ(server_.upkeep().size().buckets, 1U);
   EXPECT_EQ(server_.Remaining("new", "10/h"), 7);
 }
 
@@ -208,14 +208,14 @@ TEST_F(SaverPartsTest, AFlushBetweenPartsForgetsTheFirst) {
   for (std::size_t i = 0; i < kKeys; ++i) server_.Decide(std::to_string(i), "10/h");
   {
     const AtBatch clears(server_.hub(), 1, [&] {
-      server_.limiter().Clear();
+      server_.upkeep().Clear();
       server_.Decide("new", "10/h", 3);
     });
     EXPECT_TRUE(server_.Save().ok());
   }
   EXPECT_TRUE(server_.Save().ok());
   RestartAndCompare();
-  EXPECT_EQ(server_.limiter().size().buckets, 1U);
+  EXPECT_EQ(server_.upkeep().size().buckets, 1U);
 }
 
 // --- Changes while a save takes its own ---
@@ -241,7 +241,7 @@ TEST_F(SaverHubTest, APolicyThatIsMadeWhileASaveTakesItsChangesMayBeLost) {
     EXPECT_EQ(server_.found().bad, 0U);
     EXPECT_THAT(server_.found().errors, IsEmpty());
     EXPECT_EQ(server_.policies().size().policies, saves == 2 ? 1U : 0U);
-    EXPECT_EQ(server_.limiter().open_holds(), saves == 2 ? 1U : 0U);
+    EXPECT_EQ(server_.upkeep().counts().open_holds, saves == 2 ? 1U : 0U);
     EXPECT_EQ(server_.Remaining("kept", "10/h"), saves == 2 ? 4 : 7);
     if (saves == 1) continue;
     EXPECT_FALSE(server_.DecideBy("free", "a", 51));
@@ -276,7 +276,7 @@ TEST_F(SaverHubTest, ACrashAtAnyMomentKeepsTheSecretOfTheBuckets) {
     ASSERT_LT(n, 1000);
     const HashSecret old_secret = server_.limiter().secret();
     const HashSecret new_secret = {static_cast<unsigned char>(n), 9};
-    server_.limiter().Clear();
+    server_.upkeep().Clear();
     server_.Decide("old", "10/h", 3);
     ASSERT_TRUE(server_.Save().ok());
     server_.limiter().StartOver(new_secret);

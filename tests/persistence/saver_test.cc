@@ -127,7 +127,7 @@ TEST_F(SaverTest, WhatCouldNotBeWrittenComesBeforeALaterFlush) {
   FailAll();
   EXPECT_FALSE(server_.Save().ok());
   EXPECT_EQ(Status().unsaved, 1U);
-  server_.limiter().Clear();
+  server_.upkeep().Clear();
   server_.Decide("b", "10/h");
   files_.StopFailing();
   clock_.Advance(Saver::kRetryMin);

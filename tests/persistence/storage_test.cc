@@ -120,7 +120,7 @@ TEST_F(StorageTest, ARewrittenPartitionHasNothingElse) {
     for (int i = 1; i < 100; ++i) server_.Decide("gone", std::to_string(i) + "/d");
   }
   server_.limiter().Reset("gone", {}, clock_.Now());
-  EXPECT_EQ(server_.limiter().size().buckets, 5000U);
+  EXPECT_EQ(server_.upkeep().size().buckets, 5000U);
   Save();
   server_.End();
   EXPECT_EQ(CountRecords(kBucketPrefix), 5000U);
@@ -132,19 +132,19 @@ TEST_F(StorageTest, ClearForgetsAllOrNothing) {
   Start();
   for (int i = 0; i < 100; ++i) server_.Decide("a" + std::to_string(i), "10/h");
   Save();
-  server_.limiter().Clear();
+  server_.upkeep().Clear();
   server_.Decide("b", "10/h");
   server_.End();
   Start();
   EXPECT_EQ(server_.found().loaded, 100U) << "the clear was not saved, nor was what came after";
-  server_.limiter().Clear();
+  server_.upkeep().Clear();
   server_.Decide("b", "10/h");
   Save();
   server_.End();
   Start();
   EXPECT_EQ(server_.found().loaded, 1U);
   EXPECT_EQ(server_.found().generation, TableGeneration{1});
-  server_.limiter().Clear();
+  server_.upkeep().Clear();
   Save();
   server_.End();
   Start();
@@ -162,7 +162,7 @@ TEST_F(StorageTest, PoliciesAndOverridesSurviveAndDeletedOnesDoNot) {
   Save();
   EXPECT_TRUE(*server_.policies().RemoveOverride("free", "x"));
   const auto gone = server_.policies().Delete("gone");
-  server_.limiter().ForgetPolicies({&*gone, 1});
+  server_.upkeep().ForgetPolicies({&*gone, 1});
   Save();
   server_.End();
   Start();

@@ -24,6 +24,7 @@
 #include <rapidcheck.h>
 
 #include "core/limiter/limiter.h"
+#include "core/limiter/limiter_upkeep.h"
 #include "tests/random/generators.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/limit_shapes.h"
@@ -406,7 +407,7 @@ class HoldHistory {
 
   void Sweep() {
     for (std::size_t key = 0; key < kKeyCount; ++key) {
-      limiter_->Sweep(limiter_->Hash(KeyText(key)).partition, now_);
+      LimiterUpkeep(limiter_->table()).Sweep(limiter_->Hash(KeyText(key)).partition, now_);
     }
   }
 
@@ -414,7 +415,9 @@ class HoldHistory {
   void CheckBuckets(bool with_truth) {
     std::size_t open = 0;
     for (const auto& [name, hold] : holds_) open += hold.is_settled ? 0 : 1;
-    RC_ASSERT(open <= limiter_->open_holds());  // Those that are due are settled where they are.
+    RC_ASSERT(open <= LimiterUpkeep(limiter_->table())
+                          .counts()
+                          .open_holds);  // Those that are due are settled where they are.
     for (std::size_t key = 0; key < kKeyCount; ++key) {
       std::vector<Ask> look;
       for (std::size_t limit = 0; limit < limits_.size(); ++limit)
@@ -431,7 +434,7 @@ class HoldHistory {
       RC_ASSERT(verdict.decisions.back().remaining == kHeldCount - Out(key));
       RC_ASSERT(verdict.decisions.back().reset_after == UntilEnd(key));
     }
-    RC_ASSERT(open == limiter_->open_holds());
+    RC_ASSERT(open == LimiterUpkeep(limiter_->table()).counts().open_holds);
   }
 
   HoldTally& tally_;

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "core/limiter/limiter.h"
+#include "core/limiter/limiter_upkeep.h"
 #include "core/limiter/policy_trim.h"
 #include "core/policies/policies.h"
 #include "tests/random/generators.h"
@@ -96,7 +97,7 @@ class RandomUse {
       case Turn::What::kChangePolicy:
         return ChangePolicy(turn, key);
       default:
-        limiter_.Clear();
+        LimiterUpkeep(limiter_.table()).Clear();
         return "clear";
     }
   }
@@ -261,9 +262,9 @@ class RandomUse {
 
   std::string Sweep() {
     for (std::size_t i = 0; sweeps_ && i < kPartitionCount; ++i) {
-      limiter_.Sweep(i, now_);
+      LimiterUpkeep(limiter_.table()).Sweep(i, now_);
     }
-    while (limiter_.ReclaimLimits(1, 100) > 0) {
+    while (LimiterUpkeep(limiter_.table()).ReclaimLimits(1, 100) > 0) {
     }
     return "sweep";
   }
@@ -296,7 +297,7 @@ class RandomUse {
     }
     if (what == 2) {
       const absl::StatusOr<PolicyId> gone = policies_.Delete(name);
-      if (gone.ok()) limiter_.ForgetPolicies(std::span(&*gone, 1));
+      if (gone.ok()) LimiterUpkeep(limiter_.table()).ForgetPolicies(std::span(&*gone, 1));
       return "delete " + gone.status().ToString();
     }
     if (what < 5) {

@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 
 #include "core/limiter/limiter.h"
+#include "core/limiter/limiter_upkeep.h"
 #include "core/policies/policies.h"
 #include "replication/policy_records.h"
 #include "replication/records.h"
@@ -82,11 +83,11 @@ TEST_F(LimiterTargetTest, ACopyThatBeginsAgainForgetsTheFirst) {
   Take(primary_, 3);
   const std::vector<std::string> cut = Parts(primary_);
   EXPECT_TRUE(target_.ApplyPartition(cut[0], {.first = true, .last = false}, kNow));
-  primary_.Clear();
+  LimiterUpkeep(primary_.table()).Clear();
   const std::vector<std::string> whole = Parts(primary_);
   ASSERT_EQ(whole.size(), 1U);
   EXPECT_TRUE(target_.ApplyPartition(whole[0], {.first = true, .last = true}, kNow));
-  EXPECT_EQ(replica_.size().buckets, 0U);
+  EXPECT_EQ(LimiterUpkeep(replica_.table()).size().buckets, 0U);
 }
 
 TEST_F(LimiterTargetTest, OverridesAreReplacedWithTheirPartition) {

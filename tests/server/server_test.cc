@@ -50,12 +50,12 @@ TEST(ServerTest, ANewBoundOfMemoryIsKept) {
                    .ok());
   };
   while (count < 1'000) add_bucket();
-  EXPECT_EQ(services.limiter.evicted(), 0U);
+  EXPECT_EQ(services.upkeep.counts().evicted, 0U);
   LoopbackClient client(server.port());
   client.Send("CONFIG SET maxmemory 32mb\r\n");
   EXPECT_EQ(client.Receive(5), "+OK\r\n");
-  while (services.limiter.evicted() == 0) add_bucket();
-  EXPECT_LT(services.limiter.size().buckets, 600U);
+  while (services.upkeep.counts().evicted == 0) add_bucket();
+  EXPECT_LT(services.upkeep.size().buckets, 600U);
 }
 
 TEST(ServerTest, AStopClosesIdleClients) {

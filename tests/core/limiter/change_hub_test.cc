@@ -109,7 +109,7 @@ TEST_F(ChangeHubTest, AConsumerGetsTheBatchesBetweenAttachAndDetach) {
 
 TEST_F(ChangeHubTest, ABatchWithoutChangesTellsTheGeneration) {
   hub_.Attach(first_);
-  limiter_->Clear();
+  upkeep_.Clear();
   TakeAll();
   ASSERT_EQ(first_.batches.size(), 1U);
   EXPECT_TRUE(first_.batches[0].limiter.empty());
@@ -141,7 +141,7 @@ TEST_F(ChangeHubTest, LimitsThatAreGoneAreKnownByTheirLastMeaning) {
   Decide({{"a", "10/h"}});
   TakeAll();
   Reset("a");
-  EXPECT_EQ(limiter_->ReclaimLimits(1, 10), 1U);
+  EXPECT_EQ(upkeep_.ReclaimLimits(1, 10), 1U);
   TakeAll();
   const std::vector<BucketChange>& buckets = first_.batches[1].limiter.buckets;
   ASSERT_EQ(buckets.size(), 1U);
@@ -155,7 +155,7 @@ TEST_F(ChangeHubTest, NothingOfBeforeComesAfterAFlush) {
   hub_.Attach(first_);
   Decide({{"old", "10/h"}});
   Overflow("crowded");
-  limiter_->Clear();
+  upkeep_.Clear();
   Decide({{"new", "10/h"}});
   TakeAll();
   ASSERT_EQ(first_.batches.size(), 1U);
@@ -205,7 +205,7 @@ TEST_F(ChangeHubTest, PartsHaveEachChangeOnce) {
     ASSERT_GE(change.partition, next);
   for (std::size_t i = 0; i < buckets; ++i) Decide({{std::to_string(i), "10/h"}});
   ASSERT_LT(hub_.TakePart(0, false), kPartitionCount);
-  limiter_->Clear();
+  upkeep_.Clear();
   Decide({{"new", "10/h"}});
   EXPECT_EQ(hub_.TakePart(next, false), kPartitionCount);
   TakeAll();

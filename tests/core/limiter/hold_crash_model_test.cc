@@ -11,6 +11,7 @@
 
 #include "gtest/gtest.h"
 
+#include "core/limiter/limiter_upkeep.h"
 #include "tests/random/hold_history.h"
 #include "tests/random/property.h"
 #include "tests/support/model_disk.h"
@@ -36,7 +37,7 @@ class Lives {
     if (*Between(0, 24) == 0) return Restart();
     history_.Turn();
     if (*Between(0, 9) == 0) {
-      while (limiter_->ReclaimLimits(1, 100) > 0) {
+      while (LimiterUpkeep(limiter_->table()).ReclaimLimits(1, 100) > 0) {
       }
     }
     if (mode_ == Mode::kNone) return;
@@ -85,7 +86,7 @@ class Lives {
     auto next = std::make_unique<Limiter>(options_);
     Policies no_policies;
     disk_.Load(*next, no_policies, DropsBefore());
-    restored_ += static_cast<std::int64_t>(next->open_holds());
+    restored_ += static_cast<std::int64_t>(LimiterUpkeep(next->table()).counts().open_holds);
     limiter_ = std::move(next);
     unsaved_.reset();
     if (saved_) {

@@ -102,8 +102,8 @@ TEST_F(HoldCrowdTest, HoldsThatExpireAtOneInstantAreSettledOnceAndWithinABound) 
   const Request held = {CheckOf("k", slots_, 0)};
   EXPECT_LE(VisitsOf([&] { EXPECT_EQ(limiter_->Peek(held, now_).remaining, 100'000); }),
             16 * kKeyHoldsMax);
-  EXPECT_EQ(limiter_->open_holds(), 0U);
-  EXPECT_EQ(limiter_->hold_bytes(), 0U);
+  EXPECT_EQ(upkeep_.counts().open_holds, 0U);
+  EXPECT_EQ(upkeep_.counts().hold_bytes, 0U);
   EXPECT_EQ(Remaining("k", kWord), 1'000'000);
   EXPECT_LE(VisitsOf([&] { static_cast<void>(limiter_->Peek(held, now_)); }), 10U);
 }
@@ -125,14 +125,14 @@ TEST_F(HoldCrowdTest, AKeyIsForgottenWithinABound) {
   EXPECT_GE(limiter_->CountVisits("k", now_, KeyWork::kForget), 16U * kCrowd);
   EXPECT_LE(other, 100U);
   EXPECT_LE(VisitsOf([&] { EXPECT_EQ(Reset("k"), 2U); }), 16 * kKeyHoldsMax);
-  EXPECT_EQ(limiter_->open_holds(), 1U);
+  EXPECT_EQ(upkeep_.counts().open_holds, 1U);
   EXPECT_EQ(Peek({{"other", "10/h", 0}}).remaining, 9);
 }
 
 TEST_F(HoldCrowdTest, AHeldLimitIsForgottenWithItsHoldsAlone) {
   OpenMany("k", 2'000, hours{1});
   EXPECT_EQ(limiter_->Reset("k", std::vector<Limit>{slots_}, now_), 1U);
-  EXPECT_EQ(limiter_->open_holds(), 1'000U);
+  EXPECT_EQ(upkeep_.counts().open_holds, 1'000U);
   EXPECT_EQ(limiter_->Peek({CheckOf("k", slots_, 0)}, now_).remaining, 100'000);
   EXPECT_TRUE(Cancel("id0", "k"));
   EXPECT_FALSE(Cancel("id1", "k"));
@@ -161,12 +161,12 @@ TEST_F(HoldCrowdTest, AHoldOfAKeyCountsAsOftenAsItHasLimits) {
 TEST_F(HoldCrowdTest, SettlesAheadNoMoreThanAKeyMayHave) {
   for (const std::string_view key : {"a", "b", "c"}) OpenMany(key, 30'000, minutes{1});
   const std::vector<KeyHash> keys = {limiter_->Hash("a"), limiter_->Hash("b"), limiter_->Hash("c")};
-  EXPECT_TRUE(limiter_->SettleAhead(keys, now_).ok()) << "nothing is due";
+  EXPECT_TRUE(upkeep_.ExpireAhead(keys, now_).ok()) << "nothing is due";
   now_ += minutes{1};
-  EXPECT_EQ(limiter_->SettleAhead(keys, now_), TooManyDue());
-  EXPECT_EQ(limiter_->open_holds(), 30'000U);
-  EXPECT_TRUE(limiter_->SettleAhead(keys, now_).ok());
-  EXPECT_EQ(limiter_->open_holds(), 0U);
+  EXPECT_EQ(upkeep_.ExpireAhead(keys, now_), TooManyDue());
+  EXPECT_EQ(upkeep_.counts().open_holds, 30'000U);
+  EXPECT_TRUE(upkeep_.ExpireAhead(keys, now_).ok());
+  EXPECT_EQ(upkeep_.counts().open_holds, 0U);
 }
 
 // Without requests the sweeper settles them, in steps.
@@ -174,13 +174,13 @@ TEST_F(HoldCrowdTest, SweepsSettleACrowdInSteps) {
   OpenMany("k", 1'000, minutes{1});
   now_ += minutes{1};
   const std::size_t partition = limiter_->Hash("k").partition;
-  const Limiter::Swept first = limiter_->SweepSome(partition, now_, 0, 8'192);
+  const LimiterUpkeep::Swept first = upkeep_.SweepSome(partition, now_, 0, 8'192);
   EXPECT_TRUE(first.has_due);
-  EXPECT_EQ(limiter_->open_holds(), 1'000U - 8'192 / Limiter::kSlotsPerSettled);
+  EXPECT_EQ(upkeep_.counts().open_holds, 1'000U - 8'192 / LimiterUpkeep::kSlotsPerSettled);
   for (int step = 0; step < 100; ++step) {
-    if (!limiter_->SweepSome(partition, now_, 0, 8'192).has_due) break;
+    if (!upkeep_.SweepSome(partition, now_, 0, 8'192).has_due) break;
   }
-  EXPECT_EQ(limiter_->open_holds(), 0U);
+  EXPECT_EQ(upkeep_.counts().open_holds, 0U);
 }
 
 TEST_F(HoldCrowdTest, AHeldLimitEndsWithItsLastOpenHold) {
@@ -206,7 +206,7 @@ TEST(HoldExpiryLawTest, HoldsThatExpiredTogetherAreSettledAsOneAfterTheOther) {
     Instant now = FakeClock::kStart;
     const std::size_t partition = late.Hash("k").partition;
     const auto sweep = [&] {
-      while (swept.SweepSome(partition, now, 0, 1).has_due) {
+      while (LimiterUpkeep(swept.table()).SweepSome(partition, now, 0, 1).has_due) {
       }
     };
     const auto request = [&](std::size_t limit, std::int64_t cost) {
@@ -240,8 +240,8 @@ TEST(HoldExpiryLawTest, HoldsThatExpiredTogetherAreSettledAsOneAfterTheOther) {
       const Request look = request(limit, 0);
       RC_ASSERT(late.Peek(look, now).decisions == swept.Peek(look, now).decisions);
     }
-    RC_ASSERT(late.open_holds() == 0U);
-    RC_ASSERT(swept.open_holds() == 0U);
+    RC_ASSERT(!late.has_open_holds());
+    RC_ASSERT(!swept.has_open_holds());
   });
 }
 

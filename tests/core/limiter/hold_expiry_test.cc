@@ -34,8 +34,8 @@ TEST_F(HoldExpiryTest, ExpiryIsACancelAtItsInstant) {
   now_ += Nanos{1};
   EXPECT_EQ(Remaining("k", "100/h,fixed"), 100);
   EXPECT_FALSE(Commit("a", "k", 20)) << "it is too late";
-  EXPECT_EQ(limiter_->expired_holds(), 1U);
-  EXPECT_EQ(limiter_->open_holds(), 0U);
+  EXPECT_EQ(upkeep_.counts().expired_holds, 1U);
+  EXPECT_EQ(upkeep_.counts().open_holds, 0U);
 }
 
 // The settlement is that of the due time, however late it is found.
@@ -51,9 +51,9 @@ TEST_F(HoldExpiryTest, SweepSettlesWhatNoRequestAsksAbout) {
   EXPECT_TRUE(Reserve({{"k", "100/h", 50}}, "a", seconds{10}));
   now_ += seconds{10};
   SweepAll();
-  EXPECT_EQ(limiter_->open_holds(), 0U);
+  EXPECT_EQ(upkeep_.counts().open_holds, 0U);
   EXPECT_EQ(buckets(), 0U);
-  EXPECT_GT(limiter_->ReclaimLimits(1, 10), 0U) << "no hold uses the limit";
+  EXPECT_GT(upkeep_.ReclaimLimits(1, 10), 0U) << "no hold uses the limit";
 }
 
 // Its own holds are settled in the order of their expiries, behind few of the others.

@@ -34,20 +34,20 @@ class HoldMemoryTest : public HoldFixture {
 };
 
 TEST_F(HoldMemoryTest, BytesAreGoneWithTheLastHoldAndMark) {
-  EXPECT_EQ(limiter_->hold_bytes(), 0U);
+  EXPECT_EQ(upkeep_.counts().hold_bytes, 0U);
   for (const std::string id : {"committed", "cancelled", "expired", "reset"}) {
     EXPECT_TRUE(Reserve({{id, "10/h"}, {id, "5/m,fixed"}}, id, seconds{30}));
   }
-  const std::size_t open = limiter_->hold_bytes();
+  const std::size_t open = upkeep_.counts().hold_bytes;
   EXPECT_GT(open, 4 * (2 * sizeof(HoldPart) + sizeof(weir::Hold)));
   EXPECT_LT(open, 4 * 240U) << "docs/commands.md says that three limits take 240 bytes";
   EXPECT_TRUE(Commit("committed", "committed"));
   EXPECT_TRUE(Cancel("cancelled", "cancelled"));
-  EXPECT_EQ(limiter_->hold_bytes(), open) << "marks take as much";
+  EXPECT_EQ(upkeep_.counts().hold_bytes, open) << "marks take as much";
   Reset("reset");
   now_ += minutes{1};
   SweepAll();
-  EXPECT_EQ(limiter_->hold_bytes(), 0U);
+  EXPECT_EQ(upkeep_.counts().hold_bytes, 0U);
 }
 
 class BoundedHoldMemoryTest : public HoldMemoryTest {
@@ -63,11 +63,11 @@ TEST_F(BoundedHoldMemoryTest, HoldsTakeAQuarterOfTheMemory) {
   std::string error;
   while (error.empty()) error = ReserveMany(std::to_string(++holds));
   EXPECT_EQ(error, "too many holds");
-  EXPECT_GE(limiter_->hold_bytes(), kMax);
-  EXPECT_LT(limiter_->hold_bytes(), kMax + kEach);
+  EXPECT_GE(upkeep_.counts().hold_bytes, kMax);
+  EXPECT_LT(upkeep_.counts().hold_bytes, kMax + kEach);
   EXPECT_TRUE(Cancel("1", "1"));
   EXPECT_EQ(ReserveMany("again"), "too many holds") << "the mark takes as much";
-  limiter_->set_memory_max(0);
+  upkeep_.set_memory_max(0);
   EXPECT_EQ(ReserveMany("again"), "");
 }
 
@@ -104,9 +104,9 @@ TEST_F(UsersHoldMemoryTest, NamedUserHasATenthOfTheMemory) {
   EXPECT_NEAR(static_cast<double>(HoldsUntilRefused(*limiter_, ann)),
               static_cast<double>(tenth / kEach), 20.0);
   EXPECT_GT(HoldsUntilRefused(*limiter_, IntroducerNamed("bob")), tenth / kEach / 2);
-  limiter_->set_memory_max(2 * TableBound::kBytesMin);
+  upkeep_.set_memory_max(2 * TableBound::kBytesMin);
   EXPECT_EQ(HoldsUntilRefused(*limiter_, IntroducerNamed("ann")), 0U);
-  limiter_->set_memory_max(8 * TableBound::kBytesMin);
+  upkeep_.set_memory_max(8 * TableBound::kBytesMin);
   EXPECT_GT(HoldsUntilRefused(*limiter_, ann), 0U);
 }
 

@@ -160,7 +160,7 @@ TEST_F(HoldSavingTest, DeletedPolicyErasesItsHolds) {
   ASSERT_EQ(saved.holds.size(), 1U);
   ASSERT_EQ(saved.holds.front().hold->intervals.size(), 1U) << "its numbers may change";
   const PolicyId gone[] = {PolicyId{7}};
-  limiter_->ForgetPolicies(gone);
+  upkeep_.ForgetPolicies(gone);
   EXPECT_THAT(Told(Changes()), ElementsAre("a is gone"));
 }
 
@@ -169,7 +169,7 @@ TEST_F(HoldSavingTest, ClearMovesTheGenerationInstead) {
     EXPECT_TRUE(Reserve({{"k", "1k/h"}}, std::to_string(i), minutes{1}));
   }
   static_cast<void>(Changes());
-  limiter_->Clear();
+  upkeep_.Clear();
   EXPECT_TRUE(Reserve({{"k", "1k/h"}}, "new", minutes{1}));
   const LimiterChanges changes = Changes();
   EXPECT_THAT(Told(changes), ElementsAre("new is open"));

@@ -110,7 +110,7 @@ TEST_F(LimiterBoundTest, EvictedBucketsHaveUsedTheSmallestShares) {
     ASSERT_LE(last_gone, first_kept + 1e-9);
     ASSERT_TRUE(IsThere(key)) << "the new one stays";
     ASSERT_LE(buckets(), slots_max_);
-    ASSERT_EQ(limiter_->evicted(), evicted);
+    ASSERT_EQ(upkeep_.counts().evicted, evicted);
   }
   EXPECT_GE(buckets(), slots_max_ - slots_max_ / 32);
 }
@@ -130,7 +130,7 @@ TEST_F(LimiterBoundTest, FreshKeysEvictNoExhaustedKeyOfAnotherLimit) {
     now_ += microseconds(1);
     Decide({{keys_.Next(), kFresh[i % kFresh.size()]}});
   }
-  EXPECT_GT(limiter_->evicted(), slots_max_);
+  EXPECT_GT(upkeep_.counts().evicted, slots_max_);
   for (const std::string& key : used_up) EXPECT_TRUE(IsThere(key));
 }
 
@@ -160,8 +160,8 @@ TEST_F(LimiterBoundTest, FullBucketsAreEvictedFirst) {
   Fill(slots_max_ - live.size(), "10/s");
   now_ += seconds(1);
   Fill(slots_max_ - live.size(), "10/s");
-  EXPECT_EQ(limiter_->evicted(), 0U);
-  EXPECT_EQ(limiter_->evicted_full(), slots_max_ - live.size());
+  EXPECT_EQ(upkeep_.counts().evicted, 0U);
+  EXPECT_EQ(upkeep_.counts().evicted_full, slots_max_ - live.size());
   EXPECT_EQ(buckets(), slots_max_);
   for (const std::string& key : live) EXPECT_TRUE(IsThere(key));
 }
@@ -177,10 +177,10 @@ TEST_F(LimiterBoundTest, AFloodOfNewKeysStaysWithinTheBytesAndEvictsNoExhaustedB
   for (int i = 0; i < kExhausted; ++i) {
     ASSERT_FALSE(Peek({{"exhausted:" + std::to_string(i), "10/h"}}).allowed) << i;
   }
-  const Limiter::Size size = limiter_->size();
+  const LimiterUpkeep::Size size = upkeep_.size();
   EXPECT_LE(size.table_bytes, TableBound::kBytesMin / 4 * 3);
   EXPECT_GE(size.table_bytes, TableBound::kBytesMin / 10 * 7) << "it uses what it may";
-  EXPECT_EQ(size.buckets + limiter_->evicted(), static_cast<std::size_t>(flood) + kExhausted);
+  EXPECT_EQ(size.buckets + upkeep_.counts().evicted, static_cast<std::size_t>(flood) + kExhausted);
 }
 
 // However full the partition is, a request's own buckets are all there afterwards.
@@ -196,18 +196,18 @@ TEST_F(LimiterBoundTest, ARequestDoesNotEvictItsOwnBuckets) {
 }
 
 TEST_F(LimiterBoundTest, SweepsBringTheTableBelowALoweredBound) {
-  limiter_->set_memory_max(0);
+  upkeep_.set_memory_max(0);
   const std::vector<std::string> near = Fill(2 * slots_max_, "10/h");
   const std::vector<std::string> far = Fill(slots_max_, "5/m");
   EXPECT_EQ(buckets(), 3 * slots_max_);
-  limiter_->set_memory_max(TableBound::kBytesMin);
+  upkeep_.set_memory_max(TableBound::kBytesMin);
   EXPECT_EQ(SweepAll(), 0U) << "of what is full";
   EXPECT_EQ(buckets(), slots_max_);
-  EXPECT_EQ(limiter_->evicted(), 2 * slots_max_);
-  EXPECT_LE(limiter_->size().table_bytes, bound_.Capacity(kPartition) * 25);
+  EXPECT_EQ(upkeep_.counts().evicted, 2 * slots_max_);
+  EXPECT_LE(upkeep_.size().table_bytes, bound_.Capacity(kPartition) * 25);
   for (const std::string& key : far) EXPECT_TRUE(IsThere(key));
 
-  limiter_->set_memory_max(0);
+  upkeep_.set_memory_max(0);
   Fill(slots_max_, "10/m");
   EXPECT_EQ(buckets(), 2 * slots_max_);
 }
@@ -225,7 +225,7 @@ TEST_F(LimiterBoundTest, ARestoredPartitionKeepsTheBucketsThatHaveUsedMost) {
   limiter_->RestorePartition(kPartition, restored, now_);
   limiter_->EndRestore(TableGeneration{});
   EXPECT_EQ(buckets(), slots_max_);
-  EXPECT_LE(limiter_->size().table_bytes, bound_.Capacity(kPartition) * 25);
+  EXPECT_LE(upkeep_.size().table_bytes, bound_.Capacity(kPartition) * 25);
   for (std::size_t i = 0; i < keys.size(); ++i) {
     EXPECT_EQ(IsThere(keys[i]), i >= slots_max_) << i;
   }
@@ -331,7 +331,7 @@ TEST_F(SavedLimiterBoundTest, EvictedBucketsAreErasedFromDisk) {
     save();
     EXPECT_EQ(saved.size(), buckets());
   }
-  EXPECT_GT(limiter_->evicted(), 0U);
+  EXPECT_GT(upkeep_.counts().evicted, 0U);
 }
 
 }  // namespace

@@ -21,6 +21,7 @@
 #include "gtest/gtest.h"
 
 #include "core/limiter/limiter.h"
+#include "core/limiter/limiter_upkeep.h"
 #include "core/rules/rule.h"
 #include "tests/random/generators.h"
 #include "tests/support/fake_clock.h"
@@ -60,6 +61,7 @@ class LimiterConcurrencyTest : public testing::Test {
   }
 
   const std::unique_ptr<Limiter> limiter_ = std::make_unique<Limiter>(LimiterOptions{});
+  LimiterUpkeep upkeep_{limiter_->table()};
   FakeClock clock_;
 };
 
@@ -187,14 +189,14 @@ TEST_F(LimiterConcurrencyTest, SweepingAndReclaimingIdsChangeNoReply) {
     for (std::size_t i = 0; i < kDeciders; ++i) {
       // The decider never asks at an earlier instant again.
       const Instant now = FakeClock::kStart + Nanos{elapsed[i]};
-      static_cast<void>(limiter_->SweepSome(KeyHasher(HashSecret{})(keys[i]).partition, now, 0, 2));
+      static_cast<void>(upkeep_.SweepSome(KeyHasher(HashSecret{})(keys[i]).partition, now, 0, 2));
     }
   };
   InThreads(kDeciders + 2, [&](std::size_t i) {
     if (i < kDeciders) return decide(i);
     while (working > 0) {
       sweep();
-      if (i == kDeciders) reclaimed += limiter_->ReclaimLimits(1, 8);
+      if (i == kDeciders) reclaimed += upkeep_.ReclaimLimits(1, 8);
     }
   });
   EXPECT_GE(reclaimed, enough);
@@ -219,21 +221,21 @@ TEST_F(LimiterConcurrencyTest, ClearWhileOthersDecide) {
       return;
     }
     while (working > 0) {
-      limiter_->Clear();
+      upkeep_.Clear();
       ++clears;
-      while (limiter_->FreeDiscarded()) {
+      while (upkeep_.FreeDiscarded()) {
       }
-      limiter_->ReclaimLimits(1, 1);
+      upkeep_.ReclaimLimits(1, 1);
     }
   });
   EXPECT_LE(admitted, kBurst * (clears + 1));
-  EXPECT_LE(limiter_->size().buckets, 1u);
-  limiter_->Clear();
-  EXPECT_EQ(limiter_->size().buckets, 0u);
-  while (limiter_->FreeDiscarded()) {
+  EXPECT_LE(upkeep_.size().buckets, 1u);
+  upkeep_.Clear();
+  EXPECT_EQ(upkeep_.size().buckets, 0u);
+  while (upkeep_.FreeDiscarded()) {
   }
-  limiter_->ReclaimLimits(1, 1);
-  EXPECT_EQ(limiter_->size().limits, 0u);
+  upkeep_.ReclaimLimits(1, 1);
+  EXPECT_EQ(upkeep_.size().limits, 0u);
 }
 
 TEST_F(LimiterConcurrencyTest, LookingWhileOthersDecideAndReset) {
@@ -255,7 +257,7 @@ TEST_F(LimiterConcurrencyTest, LookingWhileOthersDecideAndReset) {
     while (working > 0) {
       EXPECT_LE(limiter_->Inspect(key, clock_.Now()).size(), 1u);
       EXPECT_GE(limiter_->ResetAfter(key, clock_.Now()), Nanos{0});
-      EXPECT_LE(i == 2 ? limiter_->CountLive(clock_.Now()) : limiter_->size().buckets, 2u);
+      EXPECT_LE(i == 2 ? upkeep_.CountLive(clock_.Now()) : upkeep_.size().buckets, 2u);
     }
   });
   EXPECT_EQ(admitted, 2 * Scaled(20'000));

@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 
 #include "core/limiter/limiter.h"
+#include "core/limiter/limiter_upkeep.h"
 #include "tests/random/generators.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/printing.h"
@@ -82,14 +83,15 @@ class LimiterFixture : public testing::Test {
 
   std::size_t SweepAll() {
     std::size_t dropped = 0;
-    for (std::size_t i = 0; i < kPartitionCount; ++i) dropped += limiter_->Sweep(i, now_);
+    for (std::size_t i = 0; i < kPartitionCount; ++i) dropped += upkeep_.Sweep(i, now_);
     return dropped;
   }
 
-  std::size_t buckets() { return limiter_->size().buckets; }
-  std::size_t limits() { return limiter_->size().limits; }
+  std::size_t buckets() { return upkeep_.size().buckets; }
+  std::size_t limits() { return upkeep_.size().limits; }
 
   const std::unique_ptr<Limiter> limiter_;
+  LimiterUpkeep upkeep_{limiter_->table()};
   Instant now_ = FakeClock::kStart;
 
  private:

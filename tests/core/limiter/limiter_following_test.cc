@@ -54,7 +54,7 @@ class LimiterFollowingTest : public HoldFixture {
     return settled.ok() && settled->settled;
   }
   void ReclaimAll() {
-    while (limiter_->ReclaimLimits(1, 100) > 0) {
+    while (upkeep_.ReclaimLimits(1, 100) > 0) {
     }
   }
 
@@ -62,6 +62,7 @@ class LimiterFollowingTest : public HoldFixture {
   Policies policies_;
   ChangeHub hub_{*limiter_, policies_, clock_, true};
   Limiter replica_;
+  LimiterUpkeep replica_upkeep_{replica_.table()};
   ReplicaLink link_{hub_, replica_};
 };
 
@@ -125,14 +126,14 @@ TEST_F(LimiterFollowingTest, NoHoldExpiresWhileItFollows) {
   Sync();
   now_ += seconds{4};
   EXPECT_EQ(replica_.InspectHolds("k", now_).size(), 0U) << "shows what is not due";
-  for (std::size_t i = 0; i < kPartitionCount; ++i) replica_.Sweep(i, now_);
-  replica_.SettleExpired(now_);
-  EXPECT_EQ(replica_.open_holds(), 1U);
+  for (std::size_t i = 0; i < kPartitionCount; ++i) replica_upkeep_.Sweep(i, now_);
+  replica_upkeep_.ExpireHolds(now_);
+  EXPECT_EQ(replica_upkeep_.counts().open_holds, 1U);
   EXPECT_EQ(RemainingThere("k", "100/s,burst=1000"), 400);
   // The expiry is that of the due time: later, less could be given back.
   replica_.SetFollowing(false);
   EXPECT_EQ(RemainingThere("k", "100/s,burst=1000"), 700);
-  EXPECT_EQ(replica_.open_holds(), 0U);
+  EXPECT_EQ(replica_upkeep_.counts().open_holds, 0U);
   EXPECT_EQ(Remaining("k", "100/s,burst=1000"), 700);
 }
 
@@ -141,7 +142,7 @@ TEST_F(LimiterFollowingTest, TheSweeperStaysCalm) {
   EXPECT_TRUE(Reserve({{"k", "100/h", 50}}, "id", seconds{2}));
   Sync();
   now_ += seconds{4};
-  Sweeper sweeper(replica_);
+  Sweeper sweeper(replica_.table());
   while (!sweeper.Step(now_)) {
   }
   EXPECT_FALSE(sweeper.has_left_due());
@@ -158,7 +159,7 @@ TEST_F(LimiterFollowingTest, TakesWhatThePrimaryHasSettled) {
   EXPECT_TRUE(Reserve({{"k", "5,held", 2}, {"k", "100/h", 50}}, "open", hours{2})) << "renewed";
   EXPECT_TRUE(Reset("k") > 0);
   ExpectEqual();
-  EXPECT_EQ(replica_.open_holds(), 0U);
+  EXPECT_EQ(replica_upkeep_.counts().open_holds, 0U);
   EXPECT_EQ(RemainingThere("k", "5,held"), 5);
 }
 
@@ -170,13 +171,13 @@ TEST_F(LimiterFollowingTest, ARewrittenPartitionBecomesItsRecords) {
   Decide({{"k", "7/d"}});
   Sync();
   const std::size_t partition = limiter_->Hash("k").partition;
-  EXPECT_GT(replica_.size().buckets, 0U);
+  EXPECT_GT(replica_upkeep_.size().buckets, 0U);
   LimiterChanges empty;
   empty.rewritten_partitions = {static_cast<std::uint16_t>(partition)};
   EXPECT_EQ(replica_.Apply(empty, now_), 0U);
-  EXPECT_EQ(replica_.size().buckets, 0U);
-  EXPECT_EQ(replica_.open_holds(), 0U);
-  EXPECT_EQ(replica_.hold_bytes(), 0U);
+  EXPECT_EQ(replica_upkeep_.size().buckets, 0U);
+  EXPECT_EQ(replica_upkeep_.counts().open_holds, 0U);
+  EXPECT_EQ(replica_upkeep_.counts().hold_bytes, 0U);
   {
     const Limiter::Taking taking(*limiter_);
     LimiterChanges copy;
@@ -218,7 +219,7 @@ TEST_F(FewLimitsTest, IdleLimitsMakeRoom) {
     now_ += minutes{1};
     SweepAll();
     ReclaimAll();
-    for (std::size_t i = 0; i < kPartitionCount; ++i) replica_.Sweep(i, now_);
+    for (std::size_t i = 0; i < kPartitionCount; ++i) replica_upkeep_.Sweep(i, now_);
   }
   EXPECT_EQ(link_.dropped(), 0U);
 }
@@ -229,7 +230,7 @@ TEST_F(FewLimitsTest, ClearMakesRoomAtOnce) {
   for (int round = 0; round < 3; ++round) {
     for (int i = 0; i < 50; ++i) Decide({{std::to_string(i), std::to_string(next++) + "/h"}});
     ExpectEqual();
-    limiter_->Clear();
+    upkeep_.Clear();
   }
   EXPECT_EQ(link_.dropped(), 0U);
 }
@@ -238,12 +239,12 @@ TEST_F(FewLimitsTest, RecordsWithoutRoomForTheirLimitAreDropped) {
   for (int i = 1; i <= 70; ++i) Decide({{"a", std::to_string(i) + "/h"}});
   EXPECT_TRUE(Reserve({{"b", "100/d", 5}}, "id", hours{1}));
   Sync();
-  EXPECT_EQ(replica_.size().limits, 50U);
+  EXPECT_EQ(replica_upkeep_.size().limits, 50U);
   EXPECT_GE(link_.dropped(), 20U);
   Reset("a");
   EXPECT_TRUE(Cancel("id", "b"));
   Sync();
-  EXPECT_EQ(replica_.size().buckets, 0U);
+  EXPECT_EQ(replica_upkeep_.size().buckets, 0U);
 }
 
 class LittleMemoryTest : public LimiterFollowingTest {
@@ -279,9 +280,9 @@ TEST_F(LittleMemoryTest, WhatIsThereIsThePrimarys) {
     }
     now_ += seconds{30};
     Sync();
-    if (round % 3 == 0) replica_.Sweep(kPartition, now_);
+    if (round % 3 == 0) replica_upkeep_.Sweep(kPartition, now_);
   }
-  EXPECT_GT(replica_.evicted(), 0U);
+  EXPECT_GT(replica_upkeep_.counts().evicted, 0U);
   LimitNumbers numbers;
   const TableContents primary = ContentsOf(*limiter_, now_, numbers);
   const TableContents replica = ContentsOf(replica_, now_, numbers);
@@ -308,8 +309,8 @@ TEST_F(LimiterFollowingTest, StartOverForgetsEverything) {
   EXPECT_EQ(replica_.secret(), other);
   EXPECT_EQ(replica_.Hash("a"), KeyHasher(other)("a"));
   EXPECT_NE(replica_.Hash("a"), before);
-  EXPECT_EQ(replica_.size().buckets, 0U);
-  EXPECT_EQ(replica_.open_holds(), 0U);
+  EXPECT_EQ(replica_upkeep_.size().buckets, 0U);
+  EXPECT_EQ(replica_upkeep_.counts().open_holds, 0U);
   EXPECT_EQ(RemainingThere("a", "10/h"), 10);
   EXPECT_EQ(RemainingThere("k", "10/h"), 10);
   const LimiterChanges next = replica_.TakeChanges(now_, false);

@@ -69,7 +69,7 @@ TEST_F(LimiterHoldsTest, L21SettlesOnceHoweverOftenTheCommandComes) {
   }
   EXPECT_TRUE(Cancel("a", "k"));
   EXPECT_EQ(Remaining("k", "100/h"), 60);
-  EXPECT_EQ(limiter_->settled_holds(), 1U);
+  EXPECT_EQ(upkeep_.counts().settled_holds, 1U);
 }
 
 TEST_F(LimiterHoldsTest, UnknownIdChangesNothing) {
@@ -84,16 +84,16 @@ TEST_F(LimiterHoldsTest, HoldUsesItsLimit) {
   now_ += seconds{1};
   SweepAll();
   EXPECT_EQ(buckets(), 0U);
-  EXPECT_EQ(limiter_->ReclaimLimits(1, 10), 0U);
+  EXPECT_EQ(upkeep_.ReclaimLimits(1, 10), 0U);
 }
 
 TEST_F(LimiterHoldsTest, SameWordsAgainAreAHeartbeat) {
   EXPECT_TRUE(Reserve({{"k", "100/h", 50}}, "a", seconds{10}));
   now_ += seconds{9};
   EXPECT_TRUE(Reserve({{"k", "100/h", 50}}, "a", seconds{10}));
-  EXPECT_EQ(limiter_->open_holds(), 1U);
+  EXPECT_EQ(upkeep_.counts().open_holds, 1U);
   now_ += seconds{9};
-  EXPECT_EQ(limiter_->open_holds(), 1U);
+  EXPECT_EQ(upkeep_.counts().open_holds, 1U);
   EXPECT_EQ(Remaining("k", "100/h"), 50);
   now_ += seconds{1};
   EXPECT_EQ(Remaining("k", "100/h"), 100);
@@ -127,7 +127,7 @@ TEST_F(LimiterHoldsTest, SettledIdIsNotReservedAgain) {
 
 TEST_F(LimiterHoldsTest, DenialHoldsNothing) {
   EXPECT_FALSE(Reserve({{"k", "100/h", 101}}, "a", minutes{1}));
-  EXPECT_EQ(limiter_->open_holds(), 0U);
+  EXPECT_EQ(upkeep_.counts().open_holds, 0U);
   EXPECT_FALSE(Commit("a", "k"));
 }
 
@@ -158,7 +158,7 @@ TEST_F(LimiterHoldsTest, LimitThatIsNamedTwiceCostsTheSum) {
 
 TEST_F(LimiterHoldsTest, SeveralKeysAreSettledTogetherOrNot) {
   EXPECT_TRUE(Reserve({{"a", "10/h", 5}, {"b", "10/h", 5}}, "id", minutes{1}));
-  EXPECT_EQ(limiter_->open_holds(), 2U);
+  EXPECT_EQ(upkeep_.counts().open_holds, 2U);
   EXPECT_FALSE(Settle("id", {"a", "c"}, {}, 0).settled);
   EXPECT_EQ(Remaining("a", "10/h"), 5);
   EXPECT_TRUE(Settle("id", {"a"}, {}, 0).settled);
@@ -233,7 +233,7 @@ TEST_F(LimiterHoldsTest, ResetDropsTheHoldsOfTheKey) {
   EXPECT_TRUE(Reserve({{"a", "10/h", 1}}, "settled", minutes{1}));
   EXPECT_TRUE(Commit("settled", "a"));
   Reset("a");
-  EXPECT_EQ(limiter_->open_holds(), 1U);
+  EXPECT_EQ(upkeep_.counts().open_holds, 1U);
   EXPECT_FALSE(Commit("id", "a"));
   EXPECT_FALSE(Commit("settled", "a"));
   EXPECT_TRUE(Commit("id", "b", 0));
@@ -251,8 +251,8 @@ TEST_F(LimiterHoldsTest, ResetOfALimitLeavesNothingOfItToGiveBack) {
 
 TEST_F(LimiterHoldsTest, ClearDropsAllHolds) {
   EXPECT_TRUE(Reserve({{"a", "10/h"}, {"b", "10/h"}}, "id", minutes{1}));
-  limiter_->Clear();
-  EXPECT_EQ(limiter_->open_holds(), 0U);
+  upkeep_.Clear();
+  EXPECT_EQ(upkeep_.counts().open_holds, 0U);
   EXPECT_FALSE(Commit("id", "a"));
 }
 
@@ -262,13 +262,13 @@ TEST_F(LimiterHoldsTest, ClearVisitsNoHoldHoweverManyThereAre) {
     ASSERT_TRUE(Reserve({{"a", "5000,held"}}, std::to_string(i), minutes{1}));
   }
   const std::uint64_t visited = Limiter::SlotsVisited();
-  limiter_->Clear();
+  upkeep_.Clear();
   EXPECT_EQ(Limiter::SlotsVisited(), visited);
-  EXPECT_EQ(limiter_->open_holds(), 0U);
+  EXPECT_EQ(upkeep_.counts().open_holds, 0U);
   EXPECT_TRUE(Reserve({{"a", "5000,held", 5000}}, "all", minutes{1}));
-  while (limiter_->FreeDiscarded()) {
+  while (upkeep_.FreeDiscarded()) {
   }
-  EXPECT_EQ(limiter_->open_holds(), 1U);
+  EXPECT_EQ(upkeep_.counts().open_holds, 1U);
 }
 
 TEST_F(LimiterHoldsTest, DeletedPolicyTakesItsHoldsAlong) {
@@ -279,11 +279,11 @@ TEST_F(LimiterHoldsTest, DeletedPolicyTakesItsHoldsAlong) {
   EXPECT_EQ(Slots("k", held), 3);
   const PolicyId gone[] = {PolicyId{7}};
   limiter_->SetFollowing(true);
-  limiter_->ForgetPolicies(gone);
-  EXPECT_EQ(limiter_->open_holds(), 1U) << "a primary says what is gone";
+  upkeep_.ForgetPolicies(gone);
+  EXPECT_EQ(upkeep_.counts().open_holds, 1U) << "a primary says what is gone";
   limiter_->SetFollowing(false);
-  limiter_->ForgetPolicies(gone);
-  EXPECT_EQ(limiter_->open_holds(), 0U);
+  upkeep_.ForgetPolicies(gone);
+  EXPECT_EQ(upkeep_.counts().open_holds, 0U);
   EXPECT_EQ(Slots("k", held), 5) << "a slot is never lost";
 }
 
@@ -466,7 +466,7 @@ TEST_F(LimiterHoldsTest, ThreadsShareTheSlots) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(Slots("k", held), kSlots);
-  EXPECT_EQ(limiter_->settled_holds(), static_cast<std::uint64_t>(admitted.load()));
+  EXPECT_EQ(upkeep_.counts().settled_holds, static_cast<std::uint64_t>(admitted.load()));
   EXPECT_GT(admitted, kRounds);
 }
 

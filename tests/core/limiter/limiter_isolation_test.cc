@@ -77,7 +77,7 @@ TEST_F(LimiterIsolationTest, BucketsThatComeAndGoAreChanges) {
   Reset("k", {"5/s"});
   EXPECT_FALSE(IsUnchanged(two));
   EXPECT_TRUE(IsUnchanged(one));
-  limiter_->Clear();
+  upkeep_.Clear();
   EXPECT_FALSE(IsUnchanged(one));
   EXPECT_TRUE(IsUnchanged(absent));
 }
@@ -86,14 +86,14 @@ TEST_F(LimiterIsolationTest, AnIsolationOfAllKeysMayClearAndReset) {
   Decide({{"a", "10/s"}});
   {
     const Isolation isolation(limiter_->table());
-    EXPECT_EQ(limiter_->size().buckets, 1U);
-    EXPECT_EQ(limiter_->CountLive(now_), 1U);
-    limiter_->Clear();
+    EXPECT_EQ(upkeep_.size().buckets, 1U);
+    EXPECT_EQ(upkeep_.CountLive(now_), 1U);
+    upkeep_.Clear();
     Decide({{"b", "10/s"}});
     EXPECT_EQ(Reset("b"), 1U);
     SweepAll();
   }
-  EXPECT_EQ(limiter_->size().buckets, 0U);
+  EXPECT_EQ(upkeep_.size().buckets, 0U);
 }
 
 // Two keys are touched only in isolation, one token of each at a time. So every look sees equally
@@ -124,12 +124,12 @@ TEST_F(LimiterIsolationTest, NoOtherThreadComesBetween) {
       {
         const Isolation isolation(limiter_->table());
         EXPECT_EQ(left("a"), left("b"));
-        limiter_->Clear();
-        while (limiter_->FreeDiscarded()) {
+        upkeep_.Clear();
+        while (upkeep_.FreeDiscarded()) {
         }
-        limiter_->ReclaimLimits(1, 1);
+        upkeep_.ReclaimLimits(1, 1);
       }
-      limiter_->Clear();
+      upkeep_.Clear();
     }
   });
   one.join();

@@ -70,9 +70,9 @@ TEST_F(LimiterKeepingTest, ResetForgetsFullBucketsAndDoesNotCountThem) {
 TEST_F(LimiterKeepingTest, ResetLimitsCanBeTakenBack) {
   Decide({{"a", "1/s"}, {"a", "1/m"}});
   Reset("a", {"1/s"});
-  EXPECT_EQ(limiter_->ReclaimLimits(1, 10), 1u);
+  EXPECT_EQ(upkeep_.ReclaimLimits(1, 10), 1u);
   Reset("a");
-  EXPECT_EQ(limiter_->ReclaimLimits(1, 10), 1u);
+  EXPECT_EQ(upkeep_.ReclaimLimits(1, 10), 1u);
   EXPECT_EQ(limits(), 0u);
 }
 
@@ -112,11 +112,11 @@ TEST_F(LimiterKeepingTest, ResetAfterIsThatOfTheLongest) {
 
 TEST_F(LimiterKeepingTest, CountLiveLeavesOutFullBuckets) {
   Decide({{"a", "1/s"}, {"b", "1/s"}, {"b", "1/m"}});
-  EXPECT_EQ(limiter_->CountLive(now_), 3u);
+  EXPECT_EQ(upkeep_.CountLive(now_), 3u);
   now_ += seconds{1} - Nanos{1};
-  EXPECT_EQ(limiter_->CountLive(now_), 3u);
+  EXPECT_EQ(upkeep_.CountLive(now_), 3u);
   now_ += Nanos{1};
-  EXPECT_EQ(limiter_->CountLive(now_), 1u);
+  EXPECT_EQ(upkeep_.CountLive(now_), 1u);
   EXPECT_EQ(buckets(), 3u);
 }
 
@@ -125,14 +125,14 @@ TEST_F(LimiterKeepingTest, CountLiveLeavesOutFullBuckets) {
 TEST_F(LimiterKeepingTest, ClearForgetsEverythingAndGivesMemoryBack) {
   Fill();
   Decide({{"a", "1/m"}});
-  const std::size_t before = limiter_->size().table_bytes;
-  limiter_->Clear();
+  const std::size_t before = upkeep_.size().table_bytes;
+  upkeep_.Clear();
   EXPECT_EQ(buckets(), 0u);
-  EXPECT_LT(limiter_->size().table_bytes, before / 20);  // The smallest arrays are kept.
+  EXPECT_LT(upkeep_.size().table_bytes, before / 20);  // The smallest arrays are kept.
   EXPECT_EQ(Remaining("a", "1/m"), 1);
-  while (limiter_->FreeDiscarded()) {
+  while (upkeep_.FreeDiscarded()) {
   }
-  EXPECT_EQ(limiter_->ReclaimLimits(1, 10), 2u);
+  EXPECT_EQ(upkeep_.ReclaimLimits(1, 10), 2u);
   EXPECT_EQ(limits(), 0u);
 }
 
@@ -140,17 +140,17 @@ TEST_F(LimiterKeepingTest, ClearForgetsEverythingAndGivesMemoryBack) {
 // may come before.
 TEST_F(LimiterKeepingTest, WhatClearHasForgottenIsFreedInParts) {
   Fill();
-  limiter_->Clear();
-  EXPECT_EQ(limiter_->ReclaimLimits(1, 10), 0u) << "the buckets carry their ids until then";
+  upkeep_.Clear();
+  EXPECT_EQ(upkeep_.ReclaimLimits(1, 10), 0u) << "the buckets carry their ids until then";
   Decide({{"a", "1/m"}});
-  limiter_->Clear();
+  upkeep_.Clear();
   Decide({{"b", "1/m"}});
   std::size_t parts = 0;
-  while (limiter_->FreeDiscarded()) ++parts;
+  while (upkeep_.FreeDiscarded()) ++parts;
   EXPECT_GT(parts, kPartitionCount / 2);
   EXPECT_LE(parts, 2 * kPartitionCount);
   EXPECT_EQ(Remaining("b", "1/m"), 0);
-  EXPECT_EQ(limiter_->ReclaimLimits(1, 10), 1u) << "b's limit is in use";
+  EXPECT_EQ(upkeep_.ReclaimLimits(1, 10), 1u) << "b's limit is in use";
   EXPECT_EQ(limits(), 1u);
 }
 
@@ -194,8 +194,8 @@ TEST_F(LimiterKeepingTest, SweepThatDropsNothingMovesNoDecision) {
 TEST_F(LimiterKeepingTest, OfTwoSweepsTheLaterCounts) {
   const std::size_t partition = KeyHasher(HashSecret{})("a").partition;
   Decide({{"a", "10/s"}, {"a", "20/s"}});
-  EXPECT_EQ(limiter_->SweepSome(partition, now_ + seconds{6}, 0, 1).erased, 1u);
-  EXPECT_EQ(limiter_->SweepSome(partition, now_ + seconds{1}, 0, 1).erased, 1u);
+  EXPECT_EQ(upkeep_.SweepSome(partition, now_ + seconds{6}, 0, 1).erased, 1u);
+  EXPECT_EQ(upkeep_.SweepSome(partition, now_ + seconds{1}, 0, 1).erased, 1u);
   now_ += seconds{1};
   Decide({{"a", "10/s", 10}});
   now_ += seconds{5};
@@ -250,11 +250,11 @@ TEST_F(LimiterKeepingTest, SweepSomeStopsAfterItsVisits) {
   UseLimits(1, 11);  // All buckets are of one key, so in one partition.
   now_ += seconds{1};
   const std::size_t partition = KeyHasher(HashSecret{})("a").partition;
-  EXPECT_EQ(limiter_->SweepSome(partition + 1, now_, 0, 4).next, Partition::kNoMore);
-  EXPECT_EQ(limiter_->SweepSome(partition, now_, 0, 4).erased, 4u);
+  EXPECT_EQ(upkeep_.SweepSome(partition + 1, now_, 0, 4).next, Partition::kNoMore);
+  EXPECT_EQ(upkeep_.SweepSome(partition, now_, 0, 4).erased, 4u);
   EXPECT_EQ(buckets(), 6u);
-  EXPECT_EQ(limiter_->SweepSome(partition, now_, 0, 4).next, 0u);
-  const Partition::Erased last = limiter_->SweepSome(partition, now_, 0, 4);
+  EXPECT_EQ(upkeep_.SweepSome(partition, now_, 0, 4).next, 0u);
+  const Partition::Erased last = upkeep_.SweepSome(partition, now_, 0, 4);
   EXPECT_EQ(last.erased, 2u);
   EXPECT_EQ(last.next, Partition::kNoMore);
   EXPECT_EQ(buckets(), 0u);
@@ -262,18 +262,18 @@ TEST_F(LimiterKeepingTest, SweepSomeStopsAfterItsVisits) {
 
 TEST_F(LimiterKeepingTest, SweepGivesMemoryBack) {
   Fill();
-  const std::size_t before = limiter_->size().table_bytes;
+  const std::size_t before = upkeep_.size().table_bytes;
   EXPECT_GE(before, kMany * 25);
   now_ += seconds{1};
   Decide({{"a", "1/m"}});
   EXPECT_EQ(SweepAll(), kMany);
-  EXPECT_LT(limiter_->size().table_bytes, before / 20);
+  EXPECT_LT(upkeep_.size().table_bytes, before / 20);
   EXPECT_EQ(Remaining("a", "1/m"), 0);
 }
 
 TEST_F(LimiterKeepingTest, BucketCostsAtMost58BytesOnceThereAreMany) {
   Fill();
-  EXPECT_LE(limiter_->size().table_bytes, kMany * 58);
+  EXPECT_LE(upkeep_.size().table_bytes, kMany * 58);
 }
 
 // --- Ids of limits ------------------------------------------------------------------------------
@@ -281,14 +281,14 @@ TEST_F(LimiterKeepingTest, BucketCostsAtMost58BytesOnceThereAreMany) {
 TEST_F(LimiterKeepingTest, ReclaimTakesBackLimitsWithoutBuckets) {
   UseLimits(1, 11);
   Decide({{"a", "1/m"}});
-  EXPECT_EQ(limiter_->ReclaimLimits(1, 100), 0u);
+  EXPECT_EQ(upkeep_.ReclaimLimits(1, 100), 0u);
   now_ += seconds{1};
-  EXPECT_EQ(limiter_->ReclaimLimits(1, 100), 0u);  // Full, but not swept.
+  EXPECT_EQ(upkeep_.ReclaimLimits(1, 100), 0u);  // Full, but not swept.
   SweepAll();
-  EXPECT_EQ(limiter_->ReclaimLimits(11, 100), 0u);
+  EXPECT_EQ(upkeep_.ReclaimLimits(11, 100), 0u);
   EXPECT_EQ(limits(), 11u);
-  EXPECT_EQ(limiter_->ReclaimLimits(4, 4), 4u);
-  EXPECT_EQ(limiter_->ReclaimLimits(6, 100), 6u);
+  EXPECT_EQ(upkeep_.ReclaimLimits(4, 4), 4u);
+  EXPECT_EQ(upkeep_.ReclaimLimits(6, 100), 6u);
   EXPECT_EQ(limits(), 1u);
   EXPECT_EQ(Remaining("a", "1/m"), 0);
 }
@@ -297,7 +297,7 @@ TEST_F(LimiterKeepingTest, BucketsOfReusedIdsAreNew) {
   UseLimits(1, 101);
   now_ += seconds{1};
   SweepAll();
-  EXPECT_EQ(limiter_->ReclaimLimits(1, 100), 100u);
+  EXPECT_EQ(upkeep_.ReclaimLimits(1, 100), 100u);
   for (int i = 101; i < 201; ++i)
     EXPECT_EQ(Decide({{"a", std::to_string(i) + "/h"}}).remaining, i - 1);
   for (int i = 1; i < 101; ++i) EXPECT_EQ(Remaining("a", std::to_string(i) + "/s,burst=1"), 1);
@@ -313,7 +313,7 @@ TEST_F(LimiterKeepingTest, StaleHintNeverFindsTheNewLimitsBucket) {
   EXPECT_FALSE(limiter_->Decide(with_hint, now_)->allowed);
   now_ += seconds{1};
   SweepAll();
-  EXPECT_EQ(limiter_->ReclaimLimits(1, 1), 1u);
+  EXPECT_EQ(upkeep_.ReclaimLimits(1, 1), 1u);
   const LimitHint stale = hint;
   EXPECT_TRUE(
       limiter_->Decide({{"a", &new_limit, 5, nullptr, limiter_->Hash("a")}}, now_)->allowed);

@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 
 #include "core/limiter/limiter.h"
+#include "core/limiter/limiter_upkeep.h"
 #include "tests/random/generators.h"
 #include "tests/random/model_history.h"
 #include "tests/random/windows.h"
@@ -120,10 +121,10 @@ class LimiterHistory : public ModelHistory {
     if (turn.what == Turn::What::kServe) return Serve(turn);
     if (turn.what == Turn::What::kSweep) return Sweep(turn.asks.front().key, now());
     if (turn.what == Turn::What::kReclaim) {
-      return static_cast<void>(limiter_->ReclaimLimits(1, 2));
+      return static_cast<void>(upkeep_.ReclaimLimits(1, 2));
     }
     RC_ASSERT(turn.what == Turn::What::kClear);
-    limiter_->Clear();
+    upkeep_.Clear();
     model().Clear();
   }
 
@@ -143,7 +144,7 @@ class LimiterHistory : public ModelHistory {
 
   void Sweep(std::size_t key, Instant now) {
     const std::size_t partition = KeyHasher(HashSecret{})(KeyNames()[key]).partition;
-    static_cast<void>(limiter_->Sweep(partition, now));
+    static_cast<void>(upkeep_.Sweep(partition, now));
   }
 
   void CheckEnd() override {
@@ -152,12 +153,13 @@ class LimiterHistory : public ModelHistory {
       for (std::size_t limit = 0; limit < kLimits; ++limit)
         live += model().IsLive({key, limit}, now()) ? 1 : 0;
     }
-    RC_ASSERT(limiter_->CountLive(now()) == live);
-    RC_ASSERT(limiter_->size().limits <= limits().size());
+    RC_ASSERT(upkeep_.CountLive(now()) == live);
+    RC_ASSERT(upkeep_.size().limits <= limits().size());
   }
 
   const std::unique_ptr<Limiter> limiter_ =
       std::make_unique<Limiter>(LimiterOptions{.max_wait = kMaxWaitMax, .time_is_ordered = false});
+  LimiterUpkeep upkeep_{limiter_->table()};
   std::vector<LimitHint> hints_;
   std::vector<Reservation> reservations_;  // of waiters()
 };

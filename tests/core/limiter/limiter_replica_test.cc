@@ -29,6 +29,7 @@ struct Node {
     policies.StartNoting();
   }
   Limiter limiter;
+  LimiterUpkeep upkeep{limiter.table()};
   Policies policies;
   ChangeHub hub;
 };
@@ -108,8 +109,8 @@ class Chain {
     const TableContents replica = ContentsOf(replica_.limiter, clock_.Now(), numbers);
     ASSERT_EQ(DifferenceOf(primary, replica), "");
     ASSERT_EQ(DifferenceOf(replica, ContentsOf(last_.limiter, clock_.Now(), numbers)), "");
-    EXPECT_EQ(primary_.limiter.open_holds(), replica_.limiter.open_holds());
-    EXPECT_EQ(primary_.limiter.open_holds(), last_.limiter.open_holds());
+    EXPECT_EQ(primary_.upkeep.counts().open_holds, replica_.upkeep.counts().open_holds);
+    EXPECT_EQ(primary_.upkeep.counts().open_holds, last_.upkeep.counts().open_holds);
     holds_ += primary.holds.size();
     sums_ += primary.sums.size();
     buckets_ += primary.buckets.size();
@@ -131,7 +132,7 @@ class Chain {
   [[nodiscard]] std::size_t holds() const { return holds_; }
   [[nodiscard]] std::size_t sums() const { return sums_; }
   [[nodiscard]] std::size_t buckets() const { return buckets_; }
-  [[nodiscard]] std::uint64_t expired() const { return primary_.limiter.expired_holds(); }
+  [[nodiscard]] std::uint64_t expired() const { return primary_.upkeep.counts().expired_holds; }
 
  private:
   std::string Answer(const Turn& turn, Node& node) {
@@ -177,13 +178,14 @@ class Chain {
   void SweepUsed(const Node& node) {
     // The limiters are members of this chain.
     auto& limiter = const_cast<Limiter&>(node.limiter);
-    for (const std::string& key : crowd_) limiter.Sweep(limiter.Hash(key).partition, clock_.Now());
+    LimiterUpkeep upkeep(limiter.table());
+    for (const std::string& key : crowd_) upkeep.Sweep(limiter.Hash(key).partition, clock_.Now());
     for (std::size_t i = 0; i < 6; ++i) {
       for (const char* name : {"user:", "slots:"}) {
-        limiter.Sweep(limiter.Hash(name + std::to_string(i)).partition, clock_.Now());
+        upkeep.Sweep(limiter.Hash(name + std::to_string(i)).partition, clock_.Now());
       }
     }
-    while (limiter.ReclaimLimits(1, 100) > 0) {
+    while (upkeep.ReclaimLimits(1, 100) > 0) {
     }
   }
 

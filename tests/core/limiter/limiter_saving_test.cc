@@ -27,7 +27,7 @@ class LimiterSavingTest : public LimiterFixture {
   LimiterChanges Changes(bool consistent_snapshot = false) {
     return TakeAll(*limiter_, now_, consistent_snapshot);
   }
-  std::size_t Logged() { return limiter_->size().changes; }
+  std::size_t Logged() { return upkeep_.size().changes; }
   void Refund(std::string_view key, std::string_view limit, std::int64_t cost) {
     limiter_->Refund(Of({{key, limit, cost}}), now_);
   }
@@ -217,7 +217,7 @@ TEST_F(LimiterSavingTest, LimitsAreInTheChangesWhenTheirIdsAreGivenOutAndTakenBa
   now_ += std::chrono::seconds{1};
   Decide({{"a", "10/s"}});
   SweepAll();
-  EXPECT_EQ(limiter_->ReclaimLimits(1, 10), 1U);
+  EXPECT_EQ(upkeep_.ReclaimLimits(1, 10), 1U);
   const LimiterChanges taken = Changes();
   ASSERT_EQ(taken.limits.size(), 1U);
   EXPECT_EQ(taken.limits[0].id, LimitId{1});
@@ -232,7 +232,7 @@ TEST_F(LimiterSavingTest, WhatIsLoggedOfALimitThatIsGoneIsNoBucketAnyMore) {
   Refund("refunded", "10/s", 1);
   now_ += std::chrono::seconds{1};
   SweepAll();
-  ASSERT_EQ(limiter_->ReclaimLimits(1, 10), 1U);
+  ASSERT_EQ(upkeep_.ReclaimLimits(1, 10), 1U);
   const BucketChange change = Only();
   EXPECT_EQ(change.key.key_hash(), KeyHasher({})("refunded").hash);
   EXPECT_TRUE(change.erased);
@@ -252,14 +252,14 @@ TEST_F(LimiterSavingTest, AnIdIsGivenOutAgainOnlyAfterACompleteSaveThatBeganLate
   };
   const LimitId id = id_of("10/h");
   Reset("a");
-  ASSERT_EQ(limiter_->ReclaimLimits(1, 10), 1U);
+  ASSERT_EQ(upkeep_.ReclaimLimits(1, 10), 1U);
   limiter_->EndSave();
   const LimitId second = id_of("20/h");
   EXPECT_NE(second, id) << "the save that has just ended began earlier";
   limiter_->EndSave();
   EXPECT_EQ(id_of("30/h"), id) << "id_of's save began later, and is complete";
   Reset("a");
-  ASSERT_EQ(limiter_->ReclaimLimits(1, 10), 2U);
+  ASSERT_EQ(upkeep_.ReclaimLimits(1, 10), 2U);
   static_cast<void>(Changes());
   EXPECT_EQ(limits(), 0U);
   const LimitId third = id_of("40/h");
@@ -270,14 +270,14 @@ TEST_F(LimiterSavingTest, ClearMovesTheGenerationAndForgetsTheChanges) {
   Decide({{"a", "10/s"}});
   const TableGeneration before = Changes().generation;
   Decide({{"a", "10/s"}});
-  limiter_->Clear();
+  upkeep_.Clear();
   EXPECT_EQ(Logged(), 0U);
   Decide({{"b", "10/s"}});
   const LimiterChanges changes = Changes();
   EXPECT_EQ(changes.generation, Next(before));
   EXPECT_TRUE(changes.rewritten_partitions.empty());
   EXPECT_EQ(changes.buckets.size(), 1U);
-  limiter_->Clear();
+  upkeep_.Clear();
   EXPECT_EQ(Changes().generation, Next(Next(before))) << "even if nothing else has changed";
 }
 

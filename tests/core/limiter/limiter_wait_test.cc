@@ -76,7 +76,7 @@ TEST_F(LimiterWaitTest, AReservationOwnsWhatItNeeds) {
 TEST_F(LimiterWaitTest, EveryLawCountsAReservationAtItsInstant) {
   const std::vector<std::string_view> texts = {"10/s", "7/7s,burst=1", "2/s,burst=20", "1000/h"};
   CheckLaw(500, [&] {
-    limiter_->Clear();
+    upkeep_.Clear();
     std::vector<LogOracle> oracles;
     for (const std::string_view text : texts) oracles.emplace_back(Named(text));
     for (int step = *Between(1, 40); step > 0; --step) {
@@ -103,7 +103,7 @@ TEST_F(LimiterWaitTest, EveryLawCountsAReservationAtItsInstant) {
 // Compares with Peek, whose numbers have laws of their own.
 TEST_F(LimiterWaitTest, WaitsExactlyAsLongAsPeekSays) {
   CheckLaw(1000, [this] {
-    limiter_->Clear();
+    upkeep_.Clear();
     const std::vector<std::string_view> texts = {"3/s", "7/11ms", "300M/s", "10/s", "3/s,burst=9"};
     for (int step = *Between(1, 20); step > 0; --step) {
       now_ += Nanos{*NumberUpTo(Nanos{milliseconds{500}}.count())};
@@ -134,7 +134,7 @@ TEST_F(LimiterWaitTest, WaitsExactlyAsLongAsPeekSays) {
 // Waiters that leave in the opposite order of their arrival leave nothing behind.
 TEST_F(LimiterWaitTest, GivenBackInTheOppositeOrderNothingIsLeft) {
   CheckLaw(300, [this] {
-    limiter_->Clear();
+    upkeep_.Clear();
     const std::vector<Asked> all = {{"k", "3/s"}, {"k", "10/s,burst=5"}, {"l", "3/s"}};
     Decide({{"k", "3/s", 3}, {"k", "10/s,burst=5", 5}, {"l", "3/s", 3}});
     const Verdict before = Look(all);
@@ -181,7 +181,7 @@ struct Queue {
 // owes the costs of the clients that are served, and of those that left with others behind them.
 TEST_F(LimiterWaitTest, EachBucketOfSeveralKeysIsAQueue) {
   CheckLaw(500, [this] {
-    limiter_->Clear();
+    upkeep_.Clear();
     std::vector<Queue> queues;
     for (const std::string_view key : {"a", "b", "c"}) {
       queues.push_back({key, "10/s", milliseconds{100}, 10});

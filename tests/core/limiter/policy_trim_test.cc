@@ -139,7 +139,7 @@ TEST_F(PolicyTrimTest, StopsWhenThePolicyHasOtherLimitsOrIsDeleted) {
     EXPECT_TRUE(trim.is_outdated());
     EXPECT_EQ(trim.trimmed(), trimmed);
     Set({"1000/d"});
-    limiter_->Clear();
+    upkeep_.Clear();
   }
 }
 
@@ -177,7 +177,7 @@ TEST_F(PolicyTrimTest, HoldsStayAndGiveNothingBackTwice) {
   ASSERT_TRUE(Hold(Asks("k", 600), "a", hours{1})->verdict.allowed);
   ASSERT_TRUE(Take("k", 400));
   EXPECT_EQ(OverrideAndTrim("k", {"1000/h"}), 1U);
-  EXPECT_EQ(limiter_->open_holds(), 1U);
+  EXPECT_EQ(upkeep_.counts().open_holds, 1U);
   EXPECT_EQ(WaitOf("k"), milliseconds{3600});
   // 51,840 s were charged, and all but an hour of them are gone.
   EXPECT_TRUE(Cancel("a", "k"));

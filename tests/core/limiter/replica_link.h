@@ -17,6 +17,7 @@
 
 #include "core/limiter/change_hub.h"
 #include "core/limiter/limiter.h"
+#include "core/limiter/limiter_upkeep.h"
 #include "core/table/partition_set.h"
 
 namespace weir {
@@ -89,7 +90,7 @@ class ReplicaLink final : public ChangeConsumer {
     for (; frames_max > 0 && !frames_.empty(); --frames_max) {
       const Frame& frame = frames_.front();
       if (frame.flushes) {
-        replica_.Clear();
+        LimiterUpkeep(replica_.table()).Clear();
       } else {
         dropped_ += replica_.Apply(frame.records, frame.time);
       }

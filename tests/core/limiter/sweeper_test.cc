@@ -35,10 +35,11 @@ class SweeperTest : public testing::Test {
     EXPECT_TRUE(sweeper_.Step(now));
   }
 
-  std::size_t buckets() { return limiter_->size().buckets; }
+  std::size_t buckets() { return upkeep_.size().buckets; }
 
   std::unique_ptr<Limiter> limiter_ = std::make_unique<Limiter>(LimiterOptions{.secret = {7}});
-  Sweeper sweeper_{*limiter_};
+  LimiterUpkeep upkeep_{limiter_->table()};
+  Sweeper sweeper_{limiter_->table()};
   const Limit limit_ = LimitOf("10/s");
   const Instant start_ = FakeClock::kStart;
 };
@@ -53,8 +54,8 @@ TEST_F(SweeperTest, ALapVisitsEveryPartitionOnce) {
 
 // Many holds that expire at once stop no request for long: a lap leaves some, and the next is soon.
 TEST_F(SweeperTest, SettlesTheHoldsOfAPartitionInSeveralLaps) {
-  constexpr std::size_t kPerLap =
-      Sweeper::kVisitsPerHold / Limiter::kSlotsPerSettled + Sweeper::kMoreDue * Sweeper::kDueAtOnce;
+  constexpr std::size_t kPerLap = Sweeper::kVisitsPerHold / LimiterUpkeep::kSlotsPerSettled +
+                                  Sweeper::kMoreDue * Sweeper::kDueAtOnce;
   for (std::size_t i = 0; i < 2 * kPerLap + 1; ++i) {
     const Request request = {
         {.key = "k", .limit = &limit_, .cost = 0, .hash = limiter_->Hash("k")}};
@@ -65,7 +66,7 @@ TEST_F(SweeperTest, SettlesTheHoldsOfAPartitionInSeveralLaps) {
   const Instant end = start_ + seconds{1};
   for (const std::size_t left : {kPerLap + 1, std::size_t{1}, std::size_t{0}}) {
     Lap(end);
-    EXPECT_EQ(limiter_->open_holds(), left);
+    EXPECT_EQ(upkeep_.counts().open_holds, left);
     EXPECT_EQ(sweeper_.LapTime(), left > 0 ? Sweeper::kBusyLap : Sweeper::kCalmLap);
   }
 }
@@ -85,7 +86,7 @@ TEST_F(SweeperTest, DropsFullBucketsAndNothingElse) {
 
 TEST_F(SweeperTest, ChangesNoAnswer) {
   std::unique_ptr<Limiter> swept = std::make_unique<Limiter>(LimiterOptions{.secret = {7}});
-  Sweeper sweeper(*swept);
+  Sweeper sweeper(swept->table());
   const std::vector<Limit> limits = {LimitOf("3/s"), LimitOf("7/11ms"), LimitOf("1/h,burst=2")};
   Instant now = start_;
   for (std::int64_t step = 0; step < Scaled(20'000); ++step) {
@@ -131,9 +132,9 @@ TEST_F(SweeperTest, OneStepEmptiesAPartitionOfAnySize) {
 TEST_F(SweeperTest, GivesMemoryBack) {
   constexpr std::size_t kSlotBytes = 24;
   for (int i = 0; i < 100'000; ++i) Ask(std::to_string(i), limit_, start_);
-  EXPECT_GT(limiter_->size().table_bytes, 100'000 * kSlotBytes);
+  EXPECT_GT(upkeep_.size().table_bytes, 100'000 * kSlotBytes);
   Lap(start_ + seconds{1});
-  EXPECT_LT(limiter_->size().table_bytes, kPartitionCount * 16 * (kSlotBytes + 1) / 10);
+  EXPECT_LT(upkeep_.size().table_bytes, kPartitionCount * 16 * (kSlotBytes + 1) / 10);
 }
 
 TEST_F(SweeperTest, TakesIdsOfLimitsBackOnceManyAreIdle) {
@@ -142,13 +143,13 @@ TEST_F(SweeperTest, TakesIdsOfLimitsBackOnceManyAreIdle) {
   const Instant later = start_ + std::chrono::hours{1};
   Lap(later);
   EXPECT_EQ(buckets(), 0U);
-  EXPECT_EQ(limiter_->size().limits, few);  // Too few to lock the whole table for.
+  EXPECT_EQ(upkeep_.size().limits, few);  // Too few to lock the whole table for.
   Ask("k", LimitOf("1/d"), later);
   Ask("k", LimitOf("1/2d"), later);
   Lap(later + std::chrono::days{1});
   // 1/2d still has a bucket; all other limits are idle, and there are enough of them.
   EXPECT_EQ(buckets(), 1U);
-  EXPECT_EQ(limiter_->size().limits, 1U);
+  EXPECT_EQ(upkeep_.size().limits, 1U);
   EXPECT_EQ(limiter_->Inspect("k", later + std::chrono::days{1}).size(), 1U);
 }
 
@@ -158,7 +159,7 @@ TEST_F(SweeperTest, TakesAllIdleIdsBackInOneLap) {
     Ask(std::to_string(i), LimitOf(std::to_string(i) + "/h"), start_);
   }
   Lap(start_ + std::chrono::hours{1});
-  EXPECT_LT(limiter_->size().limits, Sweeper::kIdleLimitsMin);
+  EXPECT_LT(upkeep_.size().limits, Sweeper::kIdleLimitsMin);
 }
 
 // The sweeper is busy while a lap drops more than an eighth of what it leaves.

@@ -18,6 +18,8 @@
 #include "core/base/id_type.h"
 #include "core/commands/request_grammar.h"
 #include "core/limiter/limiter.h"
+#include "core/commands/request_grammar.h"
+#include "core/limiter/limiter_upkeep.h"
 #include "core/policies/limit_memo.h"
 #include "core/policies/policies.h"
 #include "core/policies/policy_bytes.h"
@@ -42,7 +44,7 @@ class PoliciesConcurrencyTest : public testing::Test {
   void Delete() {
     const absl::StatusOr<PolicyId> gone = policies_.Delete("p");
     ASSERT_TRUE(gone.ok());
-    limiter_->ForgetPolicies({{*gone}});
+    LimiterUpkeep(limiter_->table()).ForgetPolicies({{*gone}});
   }
 
   // True until the decider has made enough decisions, over enough changes.
@@ -116,7 +118,7 @@ TEST_F(PoliciesConcurrencyTest, EveryVerdictIsByOneVersion) {
       EXPECT_TRUE(policies_.RemoveOverride("p", "shared").ok());
     }
     if (round % 2 == 0) Delete();
-    limiter_->ReclaimLimits(1, 64);
+    LimiterUpkeep(limiter_->table()).ReclaimLimits(1, 64);
   };
   InThreads(decide, change);
 
@@ -132,8 +134,9 @@ TEST_F(PoliciesConcurrencyTest, EveryVerdictIsByOneVersion) {
           .remaining,
       9);
   clock_.Advance(std::chrono::hours{1});
-  for (std::size_t i = 0; i < kPartitionCount; ++i) limiter_->Sweep(i, clock_.Now());
-  EXPECT_EQ(limiter_->size().buckets, 0U);
+  for (std::size_t i = 0; i < kPartitionCount; ++i)
+    LimiterUpkeep(limiter_->table()).Sweep(i, clock_.Now());
+  EXPECT_EQ(LimiterUpkeep(limiter_->table()).size().buckets, 0U);
 }
 
 // At a frozen clock no token comes back, whatever the numbers are in between: during one policy's
@@ -159,7 +162,7 @@ TEST_F(PoliciesConcurrencyTest, ChangesGiveNothingBack) {
   };
   InThreads(decide, change);
   EXPECT_LE(admitted, 1000);
-  EXPECT_EQ(limiter_->size().buckets, 1U);
+  EXPECT_EQ(LimiterUpkeep(limiter_->table()).size().buckets, 1U);
 }
 
 // Every thread makes every kind of change.
@@ -183,7 +186,7 @@ TEST_F(PoliciesConcurrencyTest, ManyMayChangeAtOnce) {
         EXPECT_TRUE(!present || present->SharesBucketsWith(limit));
       }
       const absl::StatusOr<PolicyId> gone = policies_.Delete(name);
-      if (gone.ok()) limiter_->ForgetPolicies({{*gone}});
+      if (gone.ok()) LimiterUpkeep(limiter_->table()).ForgetPolicies({{*gone}});
     }
   };
   InThreads(decide, [&](std::int64_t) { EXPECT_LE(policies_.All().size(), 2U); });

@@ -14,6 +14,7 @@
 #include "core/base/check.h"
 #include "core/base/status.h"
 #include "core/limiter/limiter.h"
+#include "core/limiter/limiter_upkeep.h"
 #include "server/http/http_services.h"
 #include "server/http/http_session.h"
 #include "tests/support/fake_clock.h"
@@ -82,8 +83,8 @@ void Ask(std::string_view input) {
   WEIR_CHECK(turn.next != ClientSession::Next::kClose);
   CheckResponse(path, body, responses);
   if (worker.counters["total_commands_processed"].value() == 0) return;
-  EmptyLimiter().Clear();
-  EmptyLimiter().ReclaimLimits(kLimitsKept, kLimitsMax);
+  LimiterUpkeep(EmptyLimiter().table()).Clear();
+  LimiterUpkeep(EmptyLimiter().table()).ReclaimLimits(kLimitsKept, kLimitsMax);
 }
 
 }  // namespace

@@ -23,6 +23,7 @@
 #include "core/base/check.h"
 #include "core/base/status.h"
 #include "core/limiter/limiter.h"
+#include "core/limiter/limiter_upkeep.h"
 #include "protocol/resp_parser.h"
 #include "server/session/session.h"
 #include "tests/support/fake_clock.h"
@@ -74,10 +75,10 @@ class Client {
 
   ~Client() {
     if (worker_.request_counters.allowed.value() == 0) return;
-    EmptyLimiter().Clear();
-    while (EmptyLimiter().FreeDiscarded()) {
+    LimiterUpkeep(EmptyLimiter().table()).Clear();
+    while (LimiterUpkeep(EmptyLimiter().table()).FreeDiscarded()) {
     }
-    EmptyLimiter().ReclaimLimits(kLimitsKept, kLimitsMax);
+    LimiterUpkeep(EmptyLimiter().table()).ReclaimLimits(kLimitsKept, kLimitsMax);
   }
 
   // Delivers bytes as a connection does.

@@ -147,7 +147,7 @@ TEST_F(CmdPolicyTest, OthersAreServedWhileADeletedPolicyIsForgotten) {
   client_.server().clock.Advance(std::chrono::milliseconds{1000});
   EXPECT_EQ(client_.Send(""), std::string(kOk) + "+PONG\r\n");
   EXPECT_EQ(other.Show("DBSIZE"), "1") << "that of the other policy";
-  EXPECT_EQ(client_.server().services.limiter.open_holds(), 0U);
+  EXPECT_EQ(client_.server().services.upkeep.counts().open_holds, 0U);
 }
 
 TEST_F(CmdPolicyTest, WhoMayNotWaitIsAnsweredBeforeADeletedPolicyIsForgotten) {

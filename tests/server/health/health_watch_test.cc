@@ -210,7 +210,7 @@ class HealthOfMemoryTest : public HealthWatchTest {
 };
 
 TEST_F(HealthOfMemoryTest, BucketsInUseThatAreDroppedFillIt) {
-  while (server_.services.limiter.evicted() == 0) TakeSome("10/d");
+  while (server_.services.upkeep.counts().evicted == 0) TakeSome("10/d");
   EXPECT_EQ(Codes(), "memory_full");
   EXPECT_GT(Permille(), kMemoryHighPermille / 2);
   const std::string later = CodesLater();
@@ -224,10 +224,10 @@ TEST_F(HealthOfMemoryTest, BucketsInUseThatAreDroppedFillIt) {
 }
 
 TEST_F(HealthOfMemoryTest, FullBucketsThatAreDroppedEarlyAreAFirstSign) {
-  while (server_.services.limiter.size().buckets < 100'000) TakeSome("10/s");
+  while (server_.services.upkeep.size().buckets < 100'000) TakeSome("10/s");
   server_.clock.Advance(seconds{10});  // all are full
-  while (server_.services.limiter.evicted_full() == 0) TakeSome("10/d");
-  EXPECT_EQ(server_.services.limiter.evicted(), 0U);
+  while (server_.services.upkeep.counts().evicted_full == 0) TakeSome("10/d");
+  EXPECT_EQ(server_.services.upkeep.counts().evicted, 0U);
   EXPECT_EQ(Codes(), "evicting");
 }
 

@@ -83,8 +83,8 @@ TEST_F(ApiNumbersTest, NowHasTheNumbersOfInfoAndStats) {
                          {"loss_bound_ms", nullptr},
                          {"last_save_age_ms", nullptr},
                          {"last_save_ok", true},
-                         {"buckets", server_.limiter->size().buckets},
-                         {"memory_bytes", server_.limiter->size().table_bytes},
+                         {"buckets", server_.services.upkeep.size().buckets},
+                         {"memory_bytes", server_.services.upkeep.size().table_bytes},
                          {"max_memory_bytes", 0},
                          {"memory_permille", nullptr},
                          {"connections", 1},
@@ -98,7 +98,7 @@ TEST_F(ApiNumbersTest, NowHasTheNumbersOfInfoAndStats) {
                            {"near_limit", 1},
                            {"bans", 1},
                            {"charged_beyond", 1}}},
-                         {"limits", server_.limiter->size().limits},
+                         {"limits", server_.services.upkeep.size().limits},
                          {"policies", 1}};
   EXPECT_EQ(now, expected) << json::diff(expected, now);
   EXPECT_GE(now["latency_us"]["p50"], 3.0);

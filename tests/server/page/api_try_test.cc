@@ -85,8 +85,8 @@ TEST(ApiSimulateTest, NothingIsTouched) {
   (void)client.Run("RL.POLICY OVERRIDE free k 100/s");
   const json simulated = JsonOf(client.Post("/api/simulate", Simulation({"@free"}, {0, 0, 0})));
   EXPECT_EQ(simulated["allowed"], "110");
-  EXPECT_EQ(client.server().limiter->size().buckets, 0U);
-  EXPECT_EQ(client.server().limiter->size().limits, 0U);
+  EXPECT_EQ(client.server().services.upkeep.size().buckets, 0U);
+  EXPECT_EQ(client.server().services.upkeep.size().limits, 0U);
   EXPECT_EQ(client.server().worker.request_counters.allowed.value(), 0U);
   // The limit has the same meaning as before.
   EXPECT_EQ(client.Run("RL.ALLOW other @free").substr(0, 3), "1 1");

@@ -38,7 +38,7 @@ class AskedServer {
       LoopbackClient other(server_.port());
       other.Send("FLUSHALL\r\n");
       EXPECT_EQ(other.Receive(5), "+OK\r\n");
-      EXPECT_EQ(server_->services().limiter.size().buckets, 0U);
+      EXPECT_EQ(server_->services().upkeep.size().buckets, 0U);
     }
     if (has == Has::kPolicy) {  // from its disk
       EXPECT_TRUE(server_->services().policies.Set("free", *ParsePolicyLimits({{"2/s"}})).ok());

@@ -121,7 +121,7 @@ class ProtocolCasesTest : public testing::TestWithParam<Case> {
     ASSERT_EQ(turn.next, Session::Next::kClose);
     ASSERT_EQ(turn.consumed, 0U);
     ASSERT_EQ(out, "");
-    ASSERT_EQ(server_.limiter->size().buckets, 0U);
+    ASSERT_EQ(server_.services.upkeep.size().buckets, 0U);
   }
 
   TestServer server_;
@@ -219,7 +219,7 @@ TEST(KeyBytesTest, TheCapIsExact) {
   EXPECT_EQ(client.Call({"RL.ALLOW", std::string(65'537, 'k'), "1/h"}),
             ProtocolError("invalid bulk length"));
   EXPECT_TRUE(client.closed());
-  EXPECT_EQ(client.server().limiter->size().buckets, 1U);
+  EXPECT_EQ(client.server().services.upkeep.size().buckets, 1U);
 }
 
 std::vector<std::string> StrangeKeys() {
@@ -242,7 +242,7 @@ TEST(KeyBytesTest, KeysOfAnyBytesAreDistinct) {
               "*5\r\n:0\r\n:0\r\n:3600000\r\n:3600000\r\n:0\r\n")
         << QuotedBytes(key);
   }
-  EXPECT_EQ(client.server().limiter->size().buckets, StrangeKeys().size());
+  EXPECT_EQ(client.server().services.upkeep.size().buckets, StrangeKeys().size());
 }
 
 // Wherever a client's bytes are sent back they are counted (bulk) or free of control bytes, which

@@ -239,7 +239,7 @@ TEST_F(StateOnDiskTest, ANewIntervalCountsFromTheNextSaveOn) {
   EXPECT_EQ(client.Run("CONFIG SET snapshot-interval 10ms"), "+OK\r\n");
   AwaitSave(state_->RequestSave());
   client.Run("RL.ALLOW u 10/d");
-  while (server_->limiter->size().changes > 0) std::this_thread::yield();
+  while (server_->services.upkeep.size().changes > 0) std::this_thread::yield();
 }
 
 TEST_F(StateOnDiskTest, AStopSavesTheRestAndTheNextStartHasIt) {

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "core/limiter/limiter.h"
+#include "core/limiter/limiter_upkeep.h"
 #include "server/os/waiting_thread.h"
 #include "tests/random/generators.h"
 #include "tests/server/loopback.h"
@@ -22,7 +23,7 @@ namespace {
 TEST(SweeperThreadTest, DropsBucketsThatBecameFull) {
   FakeClock clock;
   Limiter limiter({.secret = RandomHashSecret()});
-  Sweeper sweeper(limiter);
+  Sweeper sweeper(limiter.table());
   Policies policies;
   const Limit minute = LimitOf("1/m");
   const Limit hour = LimitOf("1/h");
@@ -38,14 +39,14 @@ TEST(SweeperThreadTest, DropsBucketsThatBecameFull) {
   const SweeperThread thread(waits, sweeper, policies, clock);
   EXPECT_TRUE(Eventually([&] { return sweeper.laps() >= 1; }));
   EXPECT_EQ(sweeper.dropped(), kKeys);
-  EXPECT_EQ(limiter.size().buckets, kKeys);
+  EXPECT_EQ(LimiterUpkeep(limiter.table()).size().buckets, kKeys);
 }
 
 // The memos of limits may still use the overrides.
 TEST(SweeperThreadTest, FreesTheOverridesOfDeletedPolicies) {
   FakeClock clock;
   Limiter limiter({.secret = RandomHashSecret()});
-  Sweeper sweeper(limiter);
+  Sweeper sweeper(limiter.table());
   Policies policies;
   WaitingThread waits("sweeper");
   const SweeperThread thread(waits, sweeper, policies, clock);
@@ -60,7 +61,7 @@ TEST(SweeperThreadTest, FreesWhatWasDiscarded) {
   for (const auto sweeps : {SweeperThread::Sweeps::kNo, SweeperThread::Sweeps::kYes}) {
     FakeClock clock;
     Limiter limiter({.secret = RandomHashSecret()});
-    Sweeper sweeper(limiter);
+    Sweeper sweeper(limiter.table());
     Policies policies;
     const Limit hour = LimitOf("1/h");
     ASSERT_TRUE(
@@ -68,8 +69,9 @@ TEST(SweeperThreadTest, FreesWhatWasDiscarded) {
             .ok());
     WaitingThread waits("sweeper");
     const SweeperThread thread(waits, sweeper, policies, clock, nullptr, sweeps);
-    limiter.Clear();
-    EXPECT_TRUE(Eventually([&] { return limiter.ReclaimLimits(1, 1) == 1; }));
+    LimiterUpkeep(limiter.table()).Clear();
+    EXPECT_TRUE(
+        Eventually([&] { return LimiterUpkeep(limiter.table()).ReclaimLimits(1, 1) == 1; }));
   }
 }
 
@@ -78,7 +80,7 @@ TEST(SweeperThreadTest, FreesWhatWasDiscarded) {
 TEST(SweeperThreadTest, ManyBucketsThatFillTogetherDisturbNoDecision) {
   FakeClock clock;
   Limiter limiter({.secret = RandomHashSecret()});
-  Sweeper sweeper(limiter);
+  Sweeper sweeper(limiter.table());
   Policies policies;
   const Limit minute = LimitOf("1/m");
   constexpr std::size_t kKeys = 2'000;
@@ -100,13 +102,13 @@ TEST(SweeperThreadTest, ManyBucketsThatFillTogetherDisturbNoDecision) {
     ASSERT_EQ(verdict->decisions[0].remaining, --left);
   }
   EXPECT_EQ(sweeper.dropped(), kKeys);
-  EXPECT_EQ(limiter.size().buckets, 1U);
+  EXPECT_EQ(LimiterUpkeep(limiter.table()).size().buckets, 1U);
 }
 
 TEST(SweeperThreadTest, TellsTheTimeBetweenSlices) {
   FakeClock clock;
   Limiter limiter({.secret = RandomHashSecret()});
-  Sweeper sweeper(limiter);
+  Sweeper sweeper(limiter.table());
   Policies policies;
   std::atomic<Instant> told{Instant{}};
   WaitingThread waits("sweeper");
@@ -119,7 +121,7 @@ TEST(SweeperThreadTest, TellsTheTimeBetweenSlices) {
 TEST(SweeperThreadTest, StopsInTheMiddleOfALap) {
   FakeClock clock;
   Limiter limiter({.secret = RandomHashSecret()});
-  Sweeper sweeper(limiter);
+  Sweeper sweeper(limiter.table());
   Policies policies;
   WaitingThread waits("sweeper");
   for (int i = 0; i < 100; ++i) const SweeperThread thread(waits, sweeper, policies, clock);

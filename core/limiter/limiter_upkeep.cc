@@ -1,4 +1,5 @@
-// The limiter's maintenance: it inspects, resets, watches, sweeps, evicts and counts buckets.
+#include "core/limiter/limiter_upkeep.h"
+
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -11,7 +12,6 @@
 
 #include "core/base/check.h"
 #include "core/limiter/isolation.h"
-#include "core/limiter/limiter.h"
 #include "core/limiter/limiter_table.h"
 #include "core/rules/rule.h"
 #include "core/table/partition_set.h"
@@ -22,9 +22,49 @@ namespace {
 // The buckets that FreeDiscarded uncounts under one lock, which takes some 50 us.
 constexpr std::size_t kUncountedAtOnce = 4096;
 
+// Requires: the partition is locked.
+bool HasDue(LimiterTable& table, std::size_t partition, Instant now) {
+  const HoldTable* const holds = table.buckets.holds(partition);
+  return holds && !table.follows && holds->open().HasExpired(now);
+}
+
 }  // namespace
 
-void Limiter::Clear() {
+absl::Status LimiterUpkeep::ExpireAhead(std::span<const KeyHash> keys, Instant now) {
+  if (table_.keeper.counts().open() == 0) return absl::OkStatus();
+  std::size_t settled = 0;
+  for (const KeyHash& key : keys) {
+    PartitionLock lock(table_.buckets, key.partition);
+    const Partition& partition = table_.buckets.partition(key.partition);
+    if (!partition.has_open_holds() || table_.follows) continue;
+    const Instant then = std::max(now, partition.decision_time());
+    PartitionStore store(table_, key.partition);
+    const std::size_t due = HoldKeeper::CountDue({&store, key.hash}, then, kKeyHoldsMax);
+    if (settled > 0 && settled + due > kKeyHoldsMax) return TooManyDue();
+    table_.ExpireHolds(key, then);
+    settled += due;
+  }
+  return absl::OkStatus();
+}
+
+void LimiterUpkeep::ExpireHolds(std::span<const std::string_view> keys, Instant now) {
+  if (!table_.time_is_ordered) return;
+  for (const std::string_view key : keys) {
+    const KeyHash hash = table_.Hash(key);
+    PartitionLock lock(table_.buckets, hash.partition);
+    table_.ExpireHolds(hash, now);
+  }
+}
+
+void LimiterUpkeep::ExpireHolds(Instant now) {
+  if (!table_.time_is_ordered || table_.keeper.counts().open() == 0) return;
+  for (std::size_t i = 0; i < kPartitionCount; ++i) {
+    PartitionLock lock(table_.buckets, i);
+    table_.ExpireHolds(i, now);
+  }
+}
+
+void LimiterUpkeep::Clear() {
   MutexLock saving(table_.changes_mutex);
   table_.discarded.reserve(table_.discarded.size() + kPartitionCount);
   const Isolation everything(table_);
@@ -39,7 +79,7 @@ void Limiter::Clear() {
   table_.keeper.counts().Clear();
 }
 
-bool Limiter::FreeDiscarded() {
+bool LimiterUpkeep::FreeDiscarded() {
   if (!table_.has_discarded.load(std::memory_order_relaxed)) return false;
   std::vector<LimitId> ids;  // that the buckets and the parts of holds carry
   {
@@ -73,7 +113,7 @@ bool Limiter::FreeDiscarded() {
   return true;
 }
 
-void Limiter::ForgetPolicies(std::span<const PolicyId> policies) {
+void LimiterUpkeep::ForgetPolicies(std::span<const PolicyId> policies) {
   if (policies.empty()) return;
   const absl::flat_hash_set<PolicyId> gone(policies.begin(), policies.end());
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
@@ -93,8 +133,8 @@ void Limiter::ForgetPolicies(std::span<const PolicyId> policies) {
   }
 }
 
-Limiter::Swept Limiter::SweepSome(std::size_t partition, Instant now, std::size_t first,
-                                  std::size_t visits_max) {
+LimiterUpkeep::Swept LimiterUpkeep::SweepSome(std::size_t partition, Instant now, std::size_t first,
+                                              std::size_t visits_max) {
   PartitionLock lock(table_.buckets, partition);
   if (first == 0) {
     table_.ExpireHolds(partition, now, std::max<std::size_t>(visits_max / kSlotsPerSettled, 1));
@@ -105,7 +145,7 @@ Limiter::Swept Limiter::SweepSome(std::size_t partition, Instant now, std::size_
     table_.ForgetFull(partition, slot);
     return true;
   };
-  const Swept part = {swept.EraseSome(first, visits_max, is_full), HasDue(partition, now)};
+  const Swept part = {swept.EraseSome(first, visits_max, is_full), HasDue(table_, partition, now)};
   if (part.erased > 0) {
     swept.AdvanceDecisionTime(now);
     table_.buckets.ShowSize(partition);
@@ -119,21 +159,15 @@ Limiter::Swept Limiter::SweepSome(std::size_t partition, Instant now, std::size_
   return part;
 }
 
-// Requires: the partition is locked.
-bool Limiter::HasDue(std::size_t partition, Instant now) {
-  const HoldTable* const holds = table_.buckets.holds(partition);
-  return holds && !table_.follows && holds->open().HasExpired(now);
-}
-
-bool Limiter::SettleSome(std::size_t partition, Instant now, std::size_t most) {
+bool LimiterUpkeep::ExpireSome(std::size_t partition, Instant now, std::size_t most) {
   PartitionLock lock(table_.buckets, partition);
   table_.ExpireHolds(partition, now, most);
-  return HasDue(partition, now);
+  return HasDue(table_, partition, now);
 }
 
-void Limiter::set_memory_max(std::size_t bytes) noexcept {
+void LimiterUpkeep::set_memory_max(std::size_t bytes) noexcept {
   table_.memory_max.store(bytes, std::memory_order_relaxed);
-  FitTable();
+  table_.FitBound();
   const std::size_t limits = TableBound::RegistryBytes(bytes) / LimitRegistry::BytesPerLimit();
   table_.registry.set_limits_max(bytes == 0 ? table_.limits_max
                                             : std::min(table_.limits_max, limits));
@@ -141,21 +175,15 @@ void Limiter::set_memory_max(std::size_t bytes) noexcept {
                                                   : TableBound::HoldBytesMax(bytes));
 }
 
-void Limiter::FitTable() noexcept {
-  const std::size_t bytes = table_.memory_max.load(std::memory_order_relaxed);
-  table_.bound.store(
-      bytes == 0 ? TableBound()
-                 : TableBound::Beside(table_.keeper.counts().bytes(), bytes, table_.logs_changes),
-      std::memory_order_relaxed);
-}
+void LimiterUpkeep::FitTable() noexcept { table_.FitBound(); }
 
-void Limiter::MakeRoomForLimits() {
+void LimiterUpkeep::MakeRoomForLimits() {
   if (!table_.registry.IsNearlyFull()) return;
   while (ReclaimLimits(1, LimiterTable::kReclaimsAtOnce) == 0 && FreeDiscarded()) {
   }
 }
 
-std::size_t Limiter::ReclaimLimits(std::size_t ids_min, std::size_t ids_max) {
+std::size_t LimiterUpkeep::ReclaimLimits(std::size_t ids_min, std::size_t ids_max) {
   if (table_.registry.idle() < std::max<std::size_t>(ids_min, 1)) return 0;
   table_.slots_visited += table_.registry.used();
   const std::vector<LimitId> idle = table_.registry.Idle(ids_max);
@@ -167,7 +195,7 @@ std::size_t Limiter::ReclaimLimits(std::size_t ids_min, std::size_t ids_max) {
   return reclaimed;
 }
 
-Limiter::Size Limiter::size() const {
+LimiterUpkeep::Size LimiterUpkeep::size() const {
   constexpr std::size_t kSlotBytes = sizeof(SlotKey) + sizeof(Bucket) + 1;  // and its control byte
   const BucketTable::Size table = table_.buckets.size();
   return {.buckets = table.slots,
@@ -176,7 +204,7 @@ Limiter::Size Limiter::size() const {
           .table_bytes = table.capacity * kSlotBytes};
 }
 
-std::size_t Limiter::CountLive(Instant now) {
+std::size_t LimiterUpkeep::CountLive(Instant now) const {
   std::size_t live = 0;
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
     PartitionLock lock(table_.buckets, i);
@@ -186,6 +214,17 @@ std::size_t Limiter::CountLive(Instant now) {
     });
   }
   return live;
+}
+
+LimiterUpkeep::Counts LimiterUpkeep::counts() const noexcept {
+  const HoldKeeper& keeper = table_.keeper;
+  return {.evicted = table_.evicted.load(std::memory_order_relaxed),
+          .evicted_full = table_.evicted_full.load(std::memory_order_relaxed),
+          .open_holds = keeper.counts().open(),
+          .hold_bytes = keeper.counts().bytes(),
+          .expired_holds = keeper.expired(),
+          .cancelled_holds = keeper.cancelled(),
+          .settled_holds = keeper.settled()};
 }
 
 }  // namespace weir
