@@ -167,7 +167,7 @@ void BM_Load(benchmark::State& state) {
     Policies policies;
     LoadReport report;
     const std::atomic<bool> stop{false};
-    WEIR_CHECK((*storage)->Load(limiter, policies, {.now = kNow}, report, stop).ok());
+    WEIR_CHECK((*storage)->Load(limiter.table(), policies, {.now = kNow}, report, stop).ok());
     WEIR_CHECK(report.loaded == static_cast<std::uint64_t>(state.range(0)));
     state.PauseTiming();  // freeing is not measured
     LimiterUpkeep upkeep(limiter.table());

@@ -105,8 +105,9 @@ class DataCheck {
     Policies policies;
     LoadReport loaded;
     const std::atomic<bool> stop{false};
-    const absl::Status result = storage.Load(
-        limiter, policies, {.now = clock.Now(), .errors_max = kBadRecordsShownMax}, loaded, stop);
+    const absl::Status result =
+        storage.Load(limiter.table(), policies,
+                     {.now = clock.Now(), .errors_max = kBadRecordsShownMax}, loaded, stop);
     for (const std::string& error : loaded.errors) Find("bad record: " + error);
     if (loaded.bad > loaded.errors.size()) {
       const std::uint64_t more = loaded.bad - loaded.errors.size();

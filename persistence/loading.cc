@@ -9,6 +9,7 @@
 #include "core/base/check.h"
 #include "core/base/id_type.h"
 #include "core/base/status.h"
+#include "core/limiter/hold_request.h"
 #include "core/limiter/limiter_upkeep.h"
 #include "core/rules/rule.h"
 #include "core/words/limit_bytes.h"
@@ -35,11 +36,11 @@ bool IsLongOver(const LimitShape& shape, Instant mark, Instant now) {
 
 }  // namespace
 
-Loading::Loading(const LoadedMeta& meta, bool accept_damage, Limiter& limiter, Policies& policies,
-                 const LoadOptions& options, LoadReport& report)
+Loading::Loading(const LoadedMeta& meta, bool accept_damage, LimiterTable& table,
+                 Policies& policies, const LoadOptions& options, LoadReport& report)
     : meta_(meta),
       accept_damage_(accept_damage),
-      limiter_(limiter),
+      table_(table),
       policies_(policies),
       options_(options),
       report_(report),
@@ -77,7 +78,7 @@ void Loading::AddLimit(std::string_view key, std::string_view value) {
     gone_.emplace_back(key);
     return;
   }
-  if (!limiter_.RestoreLimit(*id, *limit)) return CountBad(key, kTaken);
+  if (!restore_.RestoreLimit(*id, *limit)) return CountBad(key, kTaken);
   limits_.emplace(*id, *limit);
 }
 
@@ -112,7 +113,7 @@ void Loading::AddHold(std::string_view key, std::string_view value) {
   if (options_.drops_full) hold->expiry = std::min(hold->expiry, options_.now + longest);
   const bool is_forgotten = hold->settled && options_.drops_full && hold->expiry <= options_.now;
   if (is_forgotten ||
-      !limiter_.RestoreHold({hold_key->hash, hold_key->partition}, hold_key->id, *hold)) {
+      !restore_.RestoreHold({hold_key->hash, hold_key->partition}, hold_key->id, *hold)) {
     gone_.emplace_back(key);
     return;
   }
@@ -146,7 +147,7 @@ void Loading::EndHolds() {
   WEIR_CHECK(gone_.empty());
   for (const auto& [key, sums] : sums_) {
     const bool is_of_a_hold = limits_.contains(key.limit) &&
-                              limiter_.RestoreSums(key.partition, {key.hash, key.limit}, sums);
+                              restore_.RestoreSums(key.partition, {key.hash, key.limit}, sums);
     if (!is_of_a_hold) AppendSumsKey(key, gone_.emplace_back());
   }
   sums_ = {};
@@ -185,11 +186,11 @@ void Loading::AddBucket(std::string_view key, std::string_view value) {
 
 void Loading::EndBuckets() {
   FlushPartition();
-  const LimiterUpkeep upkeep(limiter_.table());
+  const LimiterUpkeep upkeep(table_);
   const std::uint64_t evicted = upkeep.counts().evicted;
   WEIR_CHECK(evicted <= report_.loaded);
   report_.loaded -= evicted;  // for want of room
-  limiter_.SettleRestored(options_.drops_full ? std::optional(options_.now) : std::nullopt);
+  restore_.ExpireRestored(options_.drops_full ? std::optional(options_.now) : std::nullopt);
   report_.expired = upkeep.counts().expired_holds;
   WEIR_CHECK(report_.expired <= report_.holds);
   report_.holds -= report_.expired;
@@ -197,7 +198,7 @@ void Loading::EndBuckets() {
 
 void Loading::FlushPartition() {
   if (buckets_.empty()) return;
-  limiter_.RestorePartition(partition_, buckets_, options_.now);
+  restore_.RestorePartition(partition_, buckets_, options_.now);
   report_.loaded.fetch_add(buckets_.size(), std::memory_order_relaxed);
   buckets_.clear();
 }

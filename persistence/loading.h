@@ -18,8 +18,7 @@
 #include "absl/strings/string_view.h"
 
 #include "core/base/instant.h"
-#include "core/limiter/limiter.h"
-#include "core/policies/policies.h"
+#include "core/limiter/limiter_restore.h"
 #include "core/table/table_generation.h"
 #include "persistence/hold_format.h"
 #include "persistence/load_report.h"
@@ -37,7 +36,7 @@ struct LoadedMeta {
 class Loading {
  public:
   // `accept_damage`: a record that contradicts a meta record is corrected.
-  Loading(const LoadedMeta& meta, bool accept_damage, Limiter& limiter, Policies& policies,
+  Loading(const LoadedMeta& meta, bool accept_damage, LimiterTable& table, Policies& policies,
           const LoadOptions& options, LoadReport& report);
 
   void AddPolicy(std::string_view key, std::string_view value);
@@ -78,7 +77,8 @@ class Loading {
 
   const LoadedMeta meta_;
   const bool accept_damage_;
-  Limiter& limiter_;
+  LimiterTable& table_;
+  LimiterRestore restore_{table_};
   Policies& policies_;
   const LoadOptions options_;
   LoadReport& report_;
@@ -88,7 +88,7 @@ class Loading {
   absl::flat_hash_map<LimitId, Limit> limits_;
   std::vector<LoadedSums> sums_;  // in the order of their keys
   std::uint16_t partition_ = 0;
-  std::vector<Limiter::RestoredBucket> buckets_;  // of partition_
+  std::vector<LimiterRestore::RestoredBucket> buckets_;  // of partition_
   std::vector<std::string> gone_;
 };
 

@@ -12,6 +12,7 @@
 #include "core/base/check.h"
 #include "core/base/id_type.h"
 #include "core/base/status.h"
+#include "core/limiter/limiter_restore.h"
 #include "core/limiter/limiter_upkeep.h"
 #include "core/rules/rule.h"
 #include "core/words/limit_bytes.h"
@@ -173,14 +174,14 @@ absl::Status Storage::ReadMeta() {
   return absl::OkStatus();
 }
 
-absl::Status Storage::Load(Limiter& limiter, Policies& policies, const LoadOptions& options,
+absl::Status Storage::Load(LimiterTable& table, Policies& policies, const LoadOptions& options,
                            LoadReport& report, const std::atomic<bool>& stop) {
-  WEIR_CHECK(LimiterUpkeep(limiter.table()).size().buckets == 0);
+  WEIR_CHECK(LimiterUpkeep(table).size().buckets == 0);
   WEIR_CHECK(policies.All().empty());
   WEIR_CHECK(options.now <= kInstantMax);
   WEIR_CHECK(!options.clock_allowance || clock_mark_ > Instant{});
   const LoadedMeta meta{generation_, next_policy_, holds_are_stale(), clock_mark_};
-  Loading loading(meta, accept_damage_, limiter, policies, options, report);
+  Loading loading(meta, accept_damage_, table, policies, options, report);
   const auto scan = [&](const std::string& first, const std::string& end,
                         void (Loading::*add)(std::string_view, std::string_view)) -> absl::Status {
     absl::Status erased;
@@ -218,7 +219,7 @@ absl::Status Storage::Load(Limiter& limiter, Policies& policies, const LoadOptio
   const bool heals_next_policy = loading.next_policy() != next_policy_;
   next_policy_ = loading.next_policy();
   policies.RestoreNextId(PolicyId{next_policy_});
-  limiter.EndRestore(generation_);
+  LimiterRestore(table).EndRestore(generation_);
   if (database_->is_read_only()) return absl::OkStatus();
   const auto write = [&](Database::Writer& writer) {
     if (options.clock_allowance) {

@@ -1,7 +1,7 @@
 // The state of a limiter and its policies on disk: loaded once, then saved as it changes.
 //
 //     auto storage = Storage::Open({.directory = "data"});          // the secret, the clock's mark
-//     (*storage)->Load(limiter, policies, {.now = clock.Now()}, report, stop);
+//     (*storage)->Load(limiter.table(), policies, {.now = clock.Now()}, report, stop);
 //     (*storage)->Save(limiter.TakeChanges(now, false), policies.TakeChanges(), mark, mark);
 //     (*storage)->MarkStopped(clock.Now());
 //
@@ -21,8 +21,7 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/instant.h"
-#include "core/limiter/limiter.h"
-#include "core/policies/policies.h"
+#include "core/limiter/limiter_restore.h"
 #include "core/table/key_hash.h"
 #include "core/table/table_generation.h"
 #include "persistence/database.h"
@@ -78,7 +77,7 @@ class Storage {
   // kDataLoss or, with accept_damage, counts a bad record and corrects the contradiction. Fails
   // with kCancelled as soon as `stop` is true, and as Database does. Cost: about 0.5 us a bucket.
   // Requires: an empty limiter, no policies.
-  absl::Status Load(Limiter& limiter, Policies& policies, const LoadOptions& options,
+  absl::Status Load(LimiterTable& table, Policies& policies, const LoadOptions& options,
                     LoadReport& report, const std::atomic<bool>& stop);
 
   // Reads every record, also those that a load passes over. Fails as Database::Scan does.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/limiter/limiter_restore.h"
 #include "core/limiter/limiter_upkeep.h"
 #include "replication/policy_records.h"
 #include "replication/records.h"
@@ -13,7 +14,7 @@ namespace weir {
 std::optional<PartitionSet> LimiterTarget::ApplyChanges(std::string_view body, Instant time) {
   const std::optional<LimiterChanges> records = ReadRecords(body, RecordsKind::kChanges);
   if (!records) return std::nullopt;
-  dropped_ += limiter_.Apply(*records, time);
+  dropped_ += LimiterRestore(table_).Apply(*records, time);
   PartitionSet touched;
   const auto add = [&](const auto& changes) {
     for (const auto& change : changes) touched.Add(change.partition);
@@ -49,7 +50,7 @@ std::optional<std::uint16_t> LimiterTarget::ApplyPartition(std::string_view body
   parts_.push_back(*std::move(records));
   if (!part.last) return partition;
   for (const LimiterChanges& all : std::exchange(parts_, {})) {
-    dropped_ += limiter_.Apply(all, time);
+    dropped_ += LimiterRestore(table_).Apply(all, time);
   }
   dropped_ += policies_.ReplaceOverrides(partition, std::exchange(overrides_, {})).dropped;
   return partition;
@@ -81,6 +82,6 @@ bool LimiterTarget::ApplyPolicyList(std::string_view body, Part part) {
   return true;
 }
 
-void LimiterTarget::Flush(TableGeneration) { LimiterUpkeep(limiter_.table()).Clear(); }
+void LimiterTarget::Flush(TableGeneration) { LimiterUpkeep(table_).Clear(); }
 
 }  // namespace weir

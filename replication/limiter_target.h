@@ -12,8 +12,7 @@
 #include <vector>
 
 #include "core/base/instant.h"
-#include "core/limiter/limiter.h"
-#include "core/policies/policies.h"
+#include "core/limiter/limiter_restore.h"
 #include "core/table/partition_set.h"
 #include "core/table/table_generation.h"
 #include "replication/sink.h"
@@ -22,7 +21,7 @@ namespace weir {
 
 class LimiterTarget final : public SinkTarget {
  public:
-  LimiterTarget(Limiter& limiter, Policies& policies) : limiter_(limiter), policies_(policies) {}
+  LimiterTarget(LimiterTable& table, Policies& policies) : table_(table), policies_(policies) {}
 
   std::optional<PartitionSet> ApplyChanges(std::string_view body, Instant time) override;
   std::optional<std::uint16_t> ApplyOverrides(std::string_view body, bool is_first) override;
@@ -38,7 +37,7 @@ class LimiterTarget final : public SinkTarget {
  private:
   void ForgetParts();
 
-  Limiter& limiter_;
+  LimiterTable& table_;
   Policies& policies_;
   std::vector<LimiterChanges> parts_;      // of the partition that is being copied
   std::vector<OverrideChange> overrides_;  // of it

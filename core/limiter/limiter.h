@@ -48,7 +48,7 @@
 
 namespace weir {
 
-// public-functions: 50, until it is divided by who calls it.
+// public-functions: 42, until it is divided by who calls it.
 class Limiter {
  public:
   // Returns a limit with its present numbers, or nothing if it is gone.
@@ -74,6 +74,7 @@ class Limiter {
   // The hasher of the keys of checks.
   [[nodiscard]] const KeyHasher& hasher() const noexcept { return table_.hasher(); }
   [[nodiscard]] KeyHash Hash(std::string_view key) const noexcept { return hasher()(key); }
+  [[nodiscard]] const HashSecret& secret() const noexcept { return hasher().secret(); }
 
   // The shared state, for the other classes that work on it: LimiterUpkeep, ChangeReader and
   // LimiterRestore, and Isolation.
@@ -243,47 +244,6 @@ class Limiter {
   // The number of buckets that a partition had when it was last shown. Takes no lock.
   [[nodiscard]] std::size_t SlotsShown(std::size_t partition) const noexcept;
 
-  // --- Following a primary (limiter_replica.cc) ---
-
-  // While a limiter follows, no hold expires: it takes what its primary has settled. Stops the
-  // world for about 50 us.
-  void SetFollowing(bool follows);
-  // Forgets everything, and hashes keys with this secret from now on. Requests that are under way
-  // may still look for their keys' old places, and find nothing there.
-  void StartOver(const HashSecret& secret);
-  [[nodiscard]] const HashSecret& secret() const noexcept { return hasher().secret(); }
-  // Makes the table what the records say. `records.limits` are the limits that they name, with ids
-  // 0, 1, 2, ..., whatever ids those have here. A partition that is rewritten becomes its records
-  // at once. `time`: the primary's, no earlier than the execution time of any change. Returns the
-  // number of records that were dropped, because there is no room for their limit or hold. Cost:
-  // about 0.3 us a bucket.
-  std::size_t Apply(const LimiterChanges& records, Instant time);
-
-  // --- Loading, before anything is decided ---
-
-  // Returns false, with nothing changed, if the id is taken or too large, or the limit has an id.
-  [[nodiscard]] bool RestoreLimit(LimitId id, const Limit& limit);
-  struct RestoredBucket {
-    SlotKey key;
-    Bucket bucket;
-  };
-  // Restores the buckets of a partition. If there is no room for all, those with the greatest used
-  // share at `now` stay. Requires: an empty partition; distinct buckets of restored limits.
-  void RestorePartition(std::size_t partition, std::span<const RestoredBucket> buckets,
-                        Instant now);
-  // Restores an open hold or a mark, for no user. Returns false, with nothing changed, if there are
-  // too many marks. Requires: restored limits, and no hold of that name.
-  [[nodiscard]] bool RestoreHold(const KeyHash& key, std::string_view id, const SavedHold& hold);
-  // Restores the sums of a bucket. Returns false, with nothing changed, if its key has no open
-  // hold.
-  [[nodiscard]] bool RestoreSums(std::size_t partition, const SlotKey& bucket,
-                                 const SettlementSums& sums);
-  // Counts the buckets of held limits, and cancels the holds that have expired at `now`, each as of
-  // its expiry; nothing expires if `now` is unset, where clients give the time. To be called after
-  // the holds, their sums and all buckets are restored.
-  void SettleRestored(std::optional<Instant> now);
-  void EndRestore(TableGeneration generation);
-
  private:
   template <std::size_t kChecks>
   struct LockedRequest;
@@ -330,8 +290,6 @@ class Limiter {
   void CountRefunds(const LockedRequest<kChecksMax>& locked);
   [[nodiscard]] Bucket CountHeld(const Check& check, std::optional<LimitId> id);
   class Holding;
-  void InsertRestoredHeld(std::size_t partition, Instant now);
-  class Applying;
   class TakingChanges;
   using ReservationLock = KeysLock<kChecksMax>;
   [[nodiscard]] ReservationLock Lock(const Reservation& reservation);

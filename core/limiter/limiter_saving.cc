@@ -10,8 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/btree_set.h"
-
 #include "core/base/check.h"
 #include "core/base/id_type.h"
 #include "core/limiter/isolation.h"
@@ -302,81 +300,6 @@ std::size_t Limiter::CountHolds(std::size_t partition) {
   const PartitionLock lock(table_.buckets, partition);
   const HoldTable* const holds = table_.buckets.holds(partition);
   return holds ? holds->size() : 0;
-}
-
-bool Limiter::RestoreLimit(LimitId id, const Limit& limit) {
-  return table_.registry.Restore(id, limit);
-}
-
-void Limiter::RestorePartition(std::size_t partition, std::span<const RestoredBucket> buckets,
-                               Instant now) {
-  PartitionLock lock(table_.buckets, partition);
-  Partition& restored = table_.buckets.partition(partition);
-  WEIR_CHECK(restored.size() == 0);
-  restored.Reserve(buckets.size());
-  for (const RestoredBucket& bucket : buckets) {
-    WEIR_CHECK(NumberOf(bucket.key.limit) < table_.registry.used());
-    restored.Insert(bucket.key, WithoutSpareBit(bucket.bucket));
-    table_.registry.AddBucket(bucket.key.limit);
-  }
-  table_.buckets.ShowSize(partition);
-  const TableBound bound = table_.bound.load(std::memory_order_relaxed);
-  if (restored.size() <= bound.SlotsMax(partition)) return;
-  table_.DropDownTo(bound.SlotsMax(partition), partition, now);
-  restored.Shrink(bound.Capacity(partition));
-  table_.buckets.ShowSize(partition);
-}
-
-bool Limiter::RestoreHold(const KeyHash& key, std::string_view id, const SavedHold& hold) {
-  const HoldCounts& counts = table_.keeper.counts();
-  if (hold.settled && counts.marks() >= counts.holds_max()) return false;
-  PartitionLock lock(table_.buckets, key.partition);
-  table_.keeper.Restore(table_.buckets.MakeHolds(key.partition, table_.logs_changes), key.hash, id,
-                        hold);
-  table_.buckets.ShowHolds(key.partition);
-  return true;
-}
-
-bool Limiter::RestoreSums(std::size_t partition, const SlotKey& bucket,
-                          const SettlementSums& sums) {
-  PartitionLock lock(table_.buckets, partition);
-  HoldTable* const holds = table_.buckets.holds(partition);
-  if (!holds || !holds->KeepsSums(bucket)) return false;
-  holds->RestoreSums(bucket, sums);
-  return true;
-}
-
-void Limiter::SettleRestored(std::optional<Instant> now) {
-  for (std::size_t i = 0; i < kPartitionCount; ++i) {
-    PartitionLock lock(table_.buckets, i);
-    if (!table_.buckets.holds(i)) continue;
-    InsertRestoredHeld(i, now.value_or(Instant{}));
-    if (now) table_.ExpireHolds(i, *now);
-  }
-}
-
-// Inserts the buckets of held limits, which are the sums of the open holds. Requires: the partition
-// is locked.
-void Limiter::InsertRestoredHeld(std::size_t partition, Instant now) {
-  absl::btree_set<std::pair<std::uint64_t, LimitId>> held;
-  table_.buckets.holds(partition)->open().ForEach([&](const Hold& hold) {
-    for (const HoldPart& part : hold.parts()) {
-      if (part.held_tokens() > 0) held.emplace(hold.key(), part.limit);
-    }
-  });
-  PartitionStore store(table_, partition);
-  for (const auto& [hash, id] : held) {
-    const KeyHash key{hash, static_cast<std::uint16_t>(partition)};
-    table_.InsertAlone(key, id, table_.registry.Get(id), HoldKeeper::CountHeld(store, {hash, id}),
-                       now);
-  }
-}
-
-void Limiter::EndRestore(TableGeneration generation) {
-  MutexLock saving(table_.changes_mutex);
-  WEIR_CHECK(table_.generation == TableGeneration{});
-  table_.generation = generation;
-  table_.registry.EndRestore();
 }
 
 }  // namespace weir

@@ -14,12 +14,12 @@ constexpr std::size_t kLoggedMax = 16;
 
 }  // namespace
 
-FollowedHistory::FollowedHistory(Limiter& limiter, Policies& policies, const Sink::State& state,
+FollowedHistory::FollowedHistory(LimiterTable& table, Policies& policies, const Sink::State& state,
                                  const std::string& history)
-    : limiter_(limiter),
-      target_(limiter, policies),
+    : upkeep_(table),
+      target_(table, policies),
       sink_(target_, state),
-      evicted_before_(LimiterUpkeep(limiter.table()).counts().evicted) {
+      evicted_before_(upkeep_.counts().evicted) {
   Show(history);
 }
 
@@ -34,7 +34,7 @@ void FollowedHistory::Show(const std::string& history) {
 }
 
 void FollowedHistory::ReportDropped() {
-  if (!reported_evicted_ && LimiterUpkeep(limiter_.table()).counts().evicted > evicted_before_) {
+  if (!reported_evicted_ && upkeep_.counts().evicted > evicted_before_) {
     reported_evicted_ = true;
     spdlog::warn(
         "this replica evicts buckets of its primary, which a failover would forget: its "

@@ -17,7 +17,7 @@
 #include "core/base/host_and_port.h"
 #include "core/base/instant.h"
 #include "core/base/mutex.h"
-#include "core/limiter/limiter.h"
+#include "core/limiter/limiter_upkeep.h"
 #include "core/policies/policies.h"
 #include "replication/limiter_target.h"
 #include "replication/sink.h"
@@ -58,7 +58,7 @@ class LinkCell {
 class FollowedHistory {
  public:
   // `history`: the id of what the table is a state of; empty: none.
-  FollowedHistory(Limiter& limiter, Policies& policies, const Sink::State& state,
+  FollowedHistory(LimiterTable& table, Policies& policies, const Sink::State& state,
                   const std::string& history);
   FollowedHistory(const FollowedHistory&) = delete;
   FollowedHistory& operator=(const FollowedHistory&) = delete;
@@ -80,7 +80,7 @@ class FollowedHistory {
   void ForgetFailures() { logged_.clear(); }
 
  private:
-  Limiter& limiter_;
+  LimiterUpkeep upkeep_;
   LimiterTarget target_;
   Sink sink_;
   LinkCell cell_;

@@ -12,6 +12,7 @@
 #include <spdlog/spdlog.h>
 
 #include "core/base/status.h"
+#include "core/limiter/limiter_restore.h"
 #include "server/net/host_look_up.h"
 #include "server/os/log.h"
 #include "server/replicas/link_error.h"
@@ -223,7 +224,7 @@ absl::Status PrimaryLink::Begin(const SyncAnswer& answer) {
     HashSecret secret;
     std::ranges::copy(answer.secret, secret.begin());
     const std::size_t dropped = services_.upkeep.size().buckets;
-    services_.limiter.StartOver(secret);
+    LimiterRestore(services_.limiter.table()).StartOver(secret);
     spdlog::warn(
         "the primary hashes keys with another secret: this server takes it, and drops {} "
         "buckets",

@@ -7,6 +7,7 @@
 #include <spdlog/spdlog.h>
 
 #include "core/base/status.h"
+#include "core/limiter/limiter_restore.h"
 #include "server/replicas/history_id.h"
 #include "server/replicas/own_address.h"
 
@@ -80,7 +81,7 @@ void ReplicationControl::ShowUntilLoaded(const HostAndPort& primary, bool is_tol
            : is_gated   ? ServerRole::kGated
                         : ServerRole::kPrimary);
   // A primary settles the holds of its replicas.
-  services_.limiter.SetFollowing(is_replica || record.is_replica);
+  LimiterRestore(services_.limiter.table()).SetFollowing(is_replica || record.is_replica);
   record.primary = primary;
   const MutexLock lock(mutex_);
   view_ = std::move(view);

@@ -7,6 +7,7 @@
 #include <spdlog/spdlog.h>
 
 #include "core/base/status.h"
+#include "core/limiter/limiter_restore.h"
 #include "server/os/log.h"
 #include "server/replicas/replication_control.h"
 
@@ -41,7 +42,7 @@ void ReplicationControl::Do(const PublishView& action) {
   const ServerRole role = RoleOf(view->state);
   if (shows && role != ServerRole::kReplica) {
     FixClock({});  // A command has made it a primary while it loaded.
-    services_.limiter.SetFollowing(false);
+    LimiterRestore(services_.limiter.table()).SetFollowing(false);
   }
   const MutexLock lock(mutex_);
   was_synced_ = was_synced_ || view->is_synced;
@@ -137,7 +138,7 @@ void ReplicationControl::Do(const RemoveBackupMark&) {
 void ReplicationControl::Do(const EndHistory& action) {
   const RoleView& view = *role_machine_.view();
   // First, so that no hold is settled after the last take.
-  if (view.record.is_replica) services_.limiter.SetFollowing(true);
+  if (view.record.is_replica) LimiterRestore(services_.limiter.table()).SetFollowing(true);
   // A command has followed at once on the one that began the last end, which takes no time.
   if (is_ending_) {
     static_cast<void>(CollectHistory());
@@ -222,7 +223,7 @@ void ReplicationControl::Do(const BeginHistory& action) {
   FixClock(sink->newest());
   BeginReplicator(sink->PromotedRing(RingBytes()));
   // Last, so that every hold that is settled from now on is in the new history.
-  services_.limiter.SetFollowing(false);
+  LimiterRestore(services_.limiter.table()).SetFollowing(false);
 }
 
 void ReplicationControl::BeginReplicator(Ring ring) {
@@ -348,8 +349,8 @@ void ReplicationControl::BeginToFollow() {
              .policies_as_of = std::nullopt,
              .complete = view.is_complete};
   }
-  auto followed = std::make_unique<FollowedHistory>(services_.limiter, services_.policies, state,
-                                                    view.record.id);
+  auto followed = std::make_unique<FollowedHistory>(services_.limiter.table(), services_.policies,
+                                                    state, view.record.id);
   const MutexLock lock(mutex_);
   followed_ = std::move(followed);
   was_synced_ = false;

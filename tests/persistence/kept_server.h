@@ -67,7 +67,7 @@ class KeptServer {
     LoadReport report;
     const std::atomic<bool> stop{false};
     const absl::Status loaded =
-        kept.Load(*limiter_, *policies_, {.now = clock_.Now()}, report, stop);
+        kept.Load(limiter_->table(), *policies_, {.now = clock_.Now()}, report, stop);
     if (!loaded.ok()) return loaded;
     found_.loaded = report.loaded;
     found_.dropped = report.dropped;

@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include "core/limiter/limiter_restore.h"
 #include "persistence/saver.h"
 #include "tests/persistence/faulty_file_system.h"
 #include "tests/persistence/kept_server.h"
@@ -253,7 +254,7 @@ TEST_F(SaverHubTest, APolicyThatIsMadeWhileASaveTakesItsChangesMayBeLost) {
 TEST_F(SaverHubTest, TheNewSecretIsSaved) {
   server_.Decide("old", "10/h", 3);
   EXPECT_TRUE(server_.Save().ok());
-  server_.limiter().StartOver(kOther);
+  LimiterRestore(server_.limiter().table()).StartOver(kOther);
   server_.Decide("new", "10/h", 4);
   EXPECT_TRUE(server_.Save().ok());
   server_.Decide("newer", "10/h", 5);
@@ -279,7 +280,7 @@ TEST_F(SaverHubTest, ACrashAtAnyMomentKeepsTheSecretOfTheBuckets) {
     server_.upkeep().Clear();
     server_.Decide("old", "10/h", 3);
     ASSERT_TRUE(server_.Save().ok());
-    server_.limiter().StartOver(new_secret);
+    LimiterRestore(server_.limiter().table()).StartOver(new_secret);
     server_.Decide("new", "10/h", 4);
     FailFrom(n);
     saved = server_.Save().ok();
@@ -301,7 +302,7 @@ TEST_F(SaverHubTest, ARetryAtAnyMomentWritesTheSecret) {
     SCOPED_TRACE("call " + std::to_string(n));
     ASSERT_LT(n, 1000);
     const HashSecret new_secret = {static_cast<unsigned char>(n), 9};
-    server_.limiter().StartOver(new_secret);
+    LimiterRestore(server_.limiter().table()).StartOver(new_secret);
     server_.Decide("new", "10/h", 4);
     FailFrom(n);
     saved = server_.Save().ok();
@@ -321,11 +322,11 @@ TEST_F(SaverHubTest, TheDatabaseIsKnownByASecretThatIsGoneAlready) {
   for (std::int64_t n = 1; !saved; ++n) {
     SCOPED_TRACE("call " + std::to_string(n));
     ASSERT_LT(n, 1000);
-    server_.limiter().StartOver(kOther);
+    LimiterRestore(server_.limiter().table()).StartOver(kOther);
     server_.Decide("old", "10/h", 4);
     FailFrom(n);
     saved = server_.Save().ok();
-    server_.limiter().StartOver(kThird);
+    LimiterRestore(server_.limiter().table()).StartOver(kThird);
     server_.Decide("new", "10/h", 5);
     const absl::Status retried = Retry();
     ASSERT_TRUE(retried.ok()) << retried;

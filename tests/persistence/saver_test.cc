@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include "core/limiter/limiter_restore.h"
 #include "tests/persistence/faulty_file_system.h"
 #include "tests/persistence/kept_server.h"
 #include "tests/support/temporary_directory.h"
@@ -144,7 +145,7 @@ TEST_F(SaverTest, SavesTheSecretThatALimiterStartsOverWith) {
   ASSERT_TRUE(server_.Save().ok());
   HashSecret secret{};
   secret.front() = 1;
-  server_.limiter().StartOver(secret);
+  LimiterRestore(server_.limiter().table()).StartOver(secret);
   server_.Decide("b", "10/h", 3);
   ASSERT_TRUE(server_.Save().ok());
   ASSERT_TRUE(server_.Start().ok());

@@ -61,7 +61,7 @@ class LimiterTargetTest : public testing::Test {
   Limiter primary_{LimiterOptions{}};
   Limiter replica_{LimiterOptions{}};
   Policies policies_;
-  LimiterTarget target_{replica_, policies_};
+  LimiterTarget target_{replica_.table(), policies_};
 };
 
 TEST_F(LimiterTargetTest, TheLastPartReplacesAPartition) {

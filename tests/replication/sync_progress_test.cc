@@ -167,7 +167,7 @@ class SyncProgressTest : public testing::Test {
   RecordsWriter writer_;
   const std::unique_ptr<Limiter> limiter_ = std::make_unique<Limiter>(LimiterOptions{});
   Policies replica_;
-  LimiterTarget target_{*limiter_, replica_};
+  LimiterTarget target_{limiter_->table(), replica_};
   Sink sink_{target_, {.last_changed = LastChanged()}};
   std::optional<Source> source_;
   std::string out_;

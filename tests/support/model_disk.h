@@ -15,7 +15,7 @@
 #include "gtest/gtest.h"
 
 #include "core/limiter/limiter.h"
-#include "core/policies/policies.h"
+#include "core/limiter/limiter_restore.h"
 #include "core/rules/rule.h"
 #include "core/rules/token_bucket.h"
 
@@ -63,16 +63,17 @@ class ModelDisk {
   // Without `now`, where clients supply the time, nothing is full and nothing has expired.
   void Load(Limiter& limiter, Policies& policies, std::optional<Instant> now) {
     LoadPolicies(policies);
+    LimiterRestore restore(limiter.table());
     std::map<LimitId, Limit> live;
     for (const auto& [id, limit] : limits_) {
       const LimitOwner owner = limit.owner();
       const bool has_owner = owner.policy != kNoPolicy && owner != kThrottleOwner;
       if (has_owner && !policies.FindById(owner.policy)) continue;
-      EXPECT_TRUE(limiter.RestoreLimit(id, limit));
+      EXPECT_TRUE(restore.RestoreLimit(id, limit));
       live.emplace(id, limit);
     }
-    LoadHolds(limiter, live, now);
-    std::map<std::uint16_t, std::vector<Limiter::RestoredBucket>> partitions;
+    LoadHolds(restore, live, now);
+    std::map<std::uint16_t, std::vector<LimiterRestore::RestoredBucket>> partitions;
     for (auto record = buckets_.begin(); record != buckets_.end();) {
       const auto& [partition, hash, algorithm, id] = record->first;
       const auto limit = live.find(id);
@@ -87,10 +88,10 @@ class ModelDisk {
       ++record;
     }
     for (const auto& [partition, buckets] : partitions) {
-      limiter.RestorePartition(partition, buckets, now.value_or(Instant{}));
+      restore.RestorePartition(partition, buckets, now.value_or(Instant{}));
     }
-    limiter.SettleRestored(now);
-    limiter.EndRestore(generation_);
+    restore.ExpireRestored(now);
+    restore.EndRestore(generation_);
   }
 
  private:
@@ -104,7 +105,7 @@ class ModelDisk {
     policies.RestoreNextId(next_policy_);
   }
 
-  void LoadHolds(Limiter& limiter, const std::map<LimitId, Limit>& live,
+  void LoadHolds(LimiterRestore& restore, const std::map<LimitId, Limit>& live,
                  std::optional<Instant> now) {
     for (auto record = holds_.begin(); record != holds_.end();) {
       const auto& [partition, hash, id] = record->first;
@@ -115,12 +116,12 @@ class ModelDisk {
         record = holds_.erase(record);
         continue;
       }
-      EXPECT_TRUE(limiter.RestoreHold({hash, partition}, id, hold));
+      EXPECT_TRUE(restore.RestoreHold({hash, partition}, id, hold));
       ++record;
     }
     std::erase_if(sums_, [&](const auto& one) {
       const auto& [partition, hash, id] = one.first;
-      return !live.contains(id) || !limiter.RestoreSums(partition, {hash, id}, one.second);
+      return !live.contains(id) || !restore.RestoreSums(partition, {hash, id}, one.second);
     });
   }
   void Clear() {

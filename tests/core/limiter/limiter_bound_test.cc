@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/policies/policies.h"
+#include "core/limiter/limiter_restore.h"
 #include "core/rules/rule.h"
 #include "core/table/table_bound.h"
 #include "tests/core/limiter/limiter_fixture.h"
@@ -214,16 +214,17 @@ TEST_F(LimiterBoundTest, SweepsBringTheTableBelowALoweredBound) {
 
 TEST_F(LimiterBoundTest, ARestoredPartitionKeepsTheBucketsThatHaveUsedMost) {
   const Limit limit = LimitOf("10000/h");
-  ASSERT_TRUE(limiter_->RestoreLimit(LimitId{}, limit));
-  std::vector<Limiter::RestoredBucket> restored;
+  LimiterRestore restore(limiter_->table());
+  ASSERT_TRUE(restore.RestoreLimit(LimitId{}, limit));
+  std::vector<LimiterRestore::RestoredBucket> restored;
   std::vector<std::string> keys;
   for (std::size_t i = 0; i < 2 * slots_max_; ++i) {
     keys.push_back(keys_.Next());
     const Bucket bucket = DecideLimit(limit, Bucket{}, now_, i + 1, Nanos{0}).bucket;
     restored.push_back({{KeyHasher({})(keys.back()).hash, LimitId{}}, bucket});
   }
-  limiter_->RestorePartition(kPartition, restored, now_);
-  limiter_->EndRestore(TableGeneration{});
+  restore.RestorePartition(kPartition, restored, now_);
+  restore.EndRestore(TableGeneration{});
   EXPECT_EQ(buckets(), slots_max_);
   EXPECT_LE(upkeep_.size().table_bytes, bound_.Capacity(kPartition) * 25);
   for (std::size_t i = 0; i < keys.size(); ++i) {

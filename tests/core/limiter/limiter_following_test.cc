@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 
 #include "core/limiter/change_hub.h"
+#include "core/limiter/limiter_restore.h"
 #include "core/limiter/sweeper.h"
 #include "tests/core/limiter/hold_fixture.h"
 #include "tests/core/limiter/replica_link.h"
@@ -26,7 +27,7 @@ class LimiterFollowingTest : public HoldFixture {
  protected:
   explicit LimiterFollowingTest(const LimiterOptions& replica = {.logs_changes = true})
       : HoldFixture({.logs_changes = true}), replica_(replica) {
-    replica_.SetFollowing(true);
+    replica_restore_.SetFollowing(true);
   }
 
   // The clock of the hub is the fixture's time.
@@ -63,6 +64,7 @@ class LimiterFollowingTest : public HoldFixture {
   ChangeHub hub_{*limiter_, policies_, clock_, true};
   Limiter replica_;
   LimiterUpkeep replica_upkeep_{replica_.table()};
+  LimiterRestore replica_restore_{replica_.table()};
   ReplicaLink link_{hub_, replica_};
 };
 
@@ -101,7 +103,7 @@ TEST_F(LimiterFollowingTest, SumsOfAnIdThatWasGivenOutAgainComeWithTheHold) {
   Sync();
   EXPECT_TRUE(Reserve({{"k", "100/h,fixed", 50}}, "id", hours{1}));
   ExpectEqual();
-  replica_.SetFollowing(false);
+  replica_restore_.SetFollowing(false);
   EXPECT_TRUE(Cancel("id", "k"));
   EXPECT_TRUE(CancelThere("id", "k"));
   EXPECT_EQ(RemainingThere("k", "100/h,fixed"), Remaining("k", "100/h,fixed"));
@@ -131,7 +133,7 @@ TEST_F(LimiterFollowingTest, NoHoldExpiresWhileItFollows) {
   EXPECT_EQ(replica_upkeep_.counts().open_holds, 1U);
   EXPECT_EQ(RemainingThere("k", "100/s,burst=1000"), 400);
   // The expiry is that of the due time: later, less could be given back.
-  replica_.SetFollowing(false);
+  replica_restore_.SetFollowing(false);
   EXPECT_EQ(RemainingThere("k", "100/s,burst=1000"), 700);
   EXPECT_EQ(replica_upkeep_.counts().open_holds, 0U);
   EXPECT_EQ(Remaining("k", "100/s,burst=1000"), 700);
@@ -174,7 +176,7 @@ TEST_F(LimiterFollowingTest, ARewrittenPartitionBecomesItsRecords) {
   EXPECT_GT(replica_upkeep_.size().buckets, 0U);
   LimiterChanges empty;
   empty.rewritten_partitions = {static_cast<std::uint16_t>(partition)};
-  EXPECT_EQ(replica_.Apply(empty, now_), 0U);
+  EXPECT_EQ(replica_restore_.Apply(empty, now_), 0U);
   EXPECT_EQ(replica_upkeep_.size().buckets, 0U);
   EXPECT_EQ(replica_upkeep_.counts().open_holds, 0U);
   EXPECT_EQ(replica_upkeep_.counts().hold_bytes, 0U);
@@ -182,7 +184,7 @@ TEST_F(LimiterFollowingTest, ARewrittenPartitionBecomesItsRecords) {
     const Limiter::Taking taking(*limiter_);
     LimiterChanges copy;
     limiter_->CopyPartition(partition, now_, copy);
-    EXPECT_EQ(replica_.Apply(WithDictionary(*limiter_, std::move(copy)), now_), 0U);
+    EXPECT_EQ(replica_restore_.Apply(WithDictionary(*limiter_, std::move(copy)), now_), 0U);
   }
   ExpectEqual();
   EXPECT_EQ(RemainingThere("k", "5,held"), 4);
@@ -193,7 +195,7 @@ TEST_F(LimiterFollowingTest, ARewrittenPartitionBecomesItsRecords) {
 TEST_F(LimiterFollowingTest, NothingIsDecidedBeforeThePrimarysTime) {
   Decide({{"a", "1/s,fixed"}});
   Sync();
-  replica_.SetFollowing(false);
+  replica_restore_.SetFollowing(false);
   const Instant sent = now_;
   now_ -= seconds{30};  // by the replica's clock
   const Limit& limit = Named("1/s,fixed");
@@ -305,7 +307,7 @@ TEST_F(LimiterFollowingTest, StartOverForgetsEverything) {
   const KeyHash before = replica_.Hash("a");
   const LimiterChanges last = replica_.TakeChanges(now_, false);
   EXPECT_FALSE(last.new_secret);
-  replica_.StartOver(other);
+  replica_restore_.StartOver(other);
   EXPECT_EQ(replica_.secret(), other);
   EXPECT_EQ(replica_.Hash("a"), KeyHasher(other)("a"));
   EXPECT_NE(replica_.Hash("a"), before);
@@ -324,9 +326,9 @@ TEST_F(LimiterFollowingTest, StartOverForgetsTheTimeOfTheLastDecision) {
   Decide({{"a", "1/s,fixed"}});
   Sync();
   const HashSecret same = replica_.secret();
-  replica_.StartOver(same);
+  replica_restore_.StartOver(same);
   EXPECT_EQ(replica_.secret(), same);
-  replica_.SetFollowing(false);
+  replica_restore_.SetFollowing(false);
   now_ -= hours{5};
   const Limit& limit = Named("1/s,fixed");
   const Request request = {{.key = "a", .limit = &limit, .cost = 1, .hash = replica_.Hash("a")}};
@@ -341,7 +343,7 @@ TEST_F(LimiterFollowingTest, ARequestFromBeforeStartOverFindsNothing) {
   const Limit& limit = Named("10/h");
   const Request request = {{.key = "a", .limit = &limit, .cost = 0, .hash = replica_.Hash("a")}};
   EXPECT_EQ(replica_.Peek(request, now_).remaining, 6);
-  replica_.StartOver({1, 2, 3});
+  replica_restore_.StartOver({1, 2, 3});
   EXPECT_EQ(replica_.Peek(request, now_).remaining, 10);
 }
 

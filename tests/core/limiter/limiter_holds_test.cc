@@ -8,6 +8,7 @@
 
 #include "gtest/gtest.h"
 
+#include "core/limiter/limiter_restore.h"
 #include "tests/core/limiter/hold_fixture.h"
 
 namespace weir {
@@ -278,10 +279,10 @@ TEST_F(LimiterHoldsTest, DeletedPolicyTakesItsHoldsAlong) {
   ASSERT_TRUE(Hold(both, "a", minutes{1})->verdict.allowed);
   EXPECT_EQ(Slots("k", held), 3);
   const PolicyId gone[] = {PolicyId{7}};
-  limiter_->SetFollowing(true);
+  LimiterRestore(limiter_->table()).SetFollowing(true);
   upkeep_.ForgetPolicies(gone);
   EXPECT_EQ(upkeep_.counts().open_holds, 1U) << "a primary says what is gone";
-  limiter_->SetFollowing(false);
+  LimiterRestore(limiter_->table()).SetFollowing(false);
   upkeep_.ForgetPolicies(gone);
   EXPECT_EQ(upkeep_.counts().open_holds, 0U);
   EXPECT_EQ(Slots("k", held), 5) << "a slot is never lost";

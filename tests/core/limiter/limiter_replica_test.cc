@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 
 #include "core/limiter/change_hub.h"
+#include "core/limiter/limiter_restore.h"
 #include "tests/core/limiter/replica_link.h"
 #include "tests/random/random_load.h"
 #include "tests/support/fake_clock.h"
@@ -30,6 +31,7 @@ struct Node {
   }
   Limiter limiter;
   LimiterUpkeep upkeep{limiter.table()};
+  LimiterRestore restore{limiter.table()};
   Policies policies;
   ChangeHub hub;
 };
@@ -55,8 +57,8 @@ class Chain {
         primary_({.limits_max = limits_max, .logs_changes = true}, clock_),
         replica_({.logs_changes = true}, clock_),
         last_({}, clock_) {
-    replica_.limiter.SetFollowing(true);
-    last_.limiter.SetFollowing(true);
+    replica_.restore.SetFollowing(true);
+    last_.restore.SetFollowing(true);
     primary_.hub.Attach(recorder_);
     for (int i = 0; crowd_.size() < 60; ++i) {
       std::string key = "crowd:" + std::to_string(i);
@@ -119,7 +121,7 @@ class Chain {
   void Promote() {
     Compare();
     recorder_.Restore(replica_.policies);
-    replica_.limiter.SetFollowing(false);
+    replica_.restore.SetFollowing(false);
     for (int i = 0; i < 60 && !testing::Test::HasFailure(); ++i) {
       clock_.Advance(RandomPause(random_));
       const Turn turn = RandomUse::AnyTurn(random_);

@@ -17,6 +17,7 @@
 
 #include "core/limiter/change_hub.h"
 #include "core/limiter/limiter.h"
+#include "core/limiter/limiter_restore.h"
 #include "core/limiter/limiter_upkeep.h"
 #include "core/table/partition_set.h"
 
@@ -92,7 +93,7 @@ class ReplicaLink final : public ChangeConsumer {
       if (frame.flushes) {
         LimiterUpkeep(replica_.table()).Clear();
       } else {
-        dropped_ += replica_.Apply(frame.records, frame.time);
+        dropped_ += LimiterRestore(replica_.table()).Apply(frame.records, frame.time);
       }
       frames_.pop_front();
     }

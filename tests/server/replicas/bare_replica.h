@@ -91,7 +91,7 @@ class BareReplica {
 
   const std::unique_ptr<Limiter> limiter_ = std::make_unique<Limiter>(LimiterOptions{});
   Policies policies_;
-  LimiterTarget target_{*limiter_, policies_};
+  LimiterTarget target_{limiter_->table(), policies_};
   Sink sink_{target_, {.last_changed = LastChanged()}};
   LoopbackClient client_;
 };
