@@ -18,6 +18,7 @@
 #include "core/base/check.h"
 #include "core/base/clock.h"
 #include "core/limiter/change_hub.h"
+#include "core/limiter/change_reader.h"
 #include "core/limiter/limiter.h"
 #include "core/limiter/limiter_upkeep.h"
 #include "core/words/limit_grammar.h"
@@ -46,8 +47,8 @@ class Buckets {
   Buckets(std::int64_t keys, bool logs_changes, const HashSecret& secret = {})
       : limiter_(std::make_unique<Limiter>(
             LimiterOptions{.secret = secret, .logs_changes = logs_changes})),
-        hub_(*limiter_, policies_, clock_, true),
-        fold_(*limiter_),
+        hub_(limiter_->table(), policies_, clock_, true),
+        fold_(limiter_->table()),
         keys_(static_cast<std::uint64_t>(keys)) {
     if (logs_changes) hub_.Attach(fold_);
   }
@@ -67,12 +68,12 @@ class Buckets {
 
   // Takes all changes, part by part, as a saver does.
   void TakeChanges(absl::FunctionRef<void(const LimiterChanges&)> take) {
-    const Limiter::Taking taking(*limiter_);
+    const ChangesLock changes_lock(hub_.reader());
     for (std::size_t partition = 0; partition < kPartitionCount;) {
       const std::size_t taken = hub_.TakePart(partition, false);
       LimiterChanges changes;
       partition = fold_.TakeInto(changes, partition, taken, kNow);
-      changes.limits = limiter_->TakeLimits();
+      changes.limits = hub_.reader().TakeLimits();
       take(changes);
     }
   }

@@ -10,6 +10,7 @@
 #include <benchmark/benchmark.h>
 
 #include "core/base/id_type.h"
+#include "core/limiter/change_reader.h"
 #include "core/limiter/limiter.h"
 #include "core/words/limit_grammar.h"
 #include "replication/records.h"
@@ -85,7 +86,7 @@ void BM_CopyPartition(benchmark::State& state) {
   for (auto _ : state) {
     changes.buckets.clear();
     changes.rewritten_partitions.clear();
-    limiter.CopyPartition(partition, now, changes);
+    ChangeReader(limiter.table()).CopyPartition(partition, now, changes);
     partition = (partition + 1) % kPartitionCount;
     buckets = std::max(buckets, changes.buckets.size());
   }

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 
+#include "core/limiter/change_reader.h"
 #include "core/table/hold_changes.h"
 
 namespace weir {
 
-SaveFold::SaveFold(Limiter& limiter)
-    : limiter_(limiter), buckets_(kPartitionCount), held_(kPartitionCount) {}
+SaveFold::SaveFold(LimiterTable& table)
+    : reader_(table), buckets_(kPartitionCount), held_(kPartitionCount) {}
 
 void SaveFold::Consume(const ChangeBatch& batch) {
   const LimiterChanges& changes = batch.limiter;
@@ -50,7 +51,7 @@ void SaveFold::AddBucket(const BucketChange& change) {
   ChangeLog& log = buckets_[change.partition];
   const std::size_t before = log.size();
   log.Add({change.key, change.algorithm, change.bucket, change.went_back},
-          limiter_.SlotsShown(change.partition));
+          reader_.PublishedSlots(change.partition));
   changed_.Add(change.partition);
   size_ += log.size() - before;
   if (log.overflowed()) CopyLater(change.partition);
@@ -70,7 +71,7 @@ void SaveFold::AddHeld(const LimiterChanges& changes) {
     found->holds.insert_or_assign({change.key, change.id}, change);
     const std::size_t kept = found->holds.size();
     if (kept % HoldChanges::kGoneMax == 0 &&
-        kept > limiter_.CountHolds(change.partition) + HoldChanges::kGoneMax) {
+        kept > reader_.CountHolds(change.partition) + HoldChanges::kGoneMax) {
       CopyLater(change.partition);
     }
   }
@@ -90,13 +91,13 @@ std::size_t SaveFold::TakeInto(LimiterChanges& changes, std::size_t first, std::
   PartitionSet left_copied;
   std::size_t next = end;
   changed_.ForEach([&](std::size_t i) {
-    if (i >= first && i < next && changes.size() >= Limiter::kTakenMax) next = i;
+    if (i >= first && i < next && changes.size() >= ChangeReader::kTakenMax) next = i;
     if (i < first || i >= next) {
       left.Add(i);
       if (copied_.Contains(i)) left_copied.Add(i);
     } else if (copied_.Contains(i)) {
       const auto first_copied = static_cast<std::ptrdiff_t>(changes.buckets.size());
-      limiter_.CopyPartition(i, now, changes);
+      reader_.CopyPartition(i, now, changes);
       // The bucket of a held limit is counted from the open holds.
       const auto held = std::remove_if(
           changes.buckets.begin() + first_copied, changes.buckets.end(),

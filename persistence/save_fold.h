@@ -5,7 +5,7 @@
 // save copies the partition as a whole.
 //
 // Memory: 24 bytes a changed bucket, and at most about those of the table; some 300 bytes a changed
-// hold. Not thread-safe beyond what ChangeConsumer says: it is used during a Limiter::Taking.
+// hold. Not thread-safe beyond what ChangeConsumer says: its user has a ChangesLock.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@
 #include "absl/container/btree_map.h"
 
 #include "core/limiter/change_hub.h"
-#include "core/limiter/limiter.h"
+#include "core/limiter/change_reader.h"
 #include "core/limiter/limiter_changes.h"
 #include "core/policies/policies.h"
 #include "core/table/change_log.h"
@@ -29,13 +29,13 @@ namespace weir {
 
 class SaveFold final : public ChangeConsumer {
  public:
-  explicit SaveFold(Limiter& limiter);
+  explicit SaveFold(LimiterTable& table);
 
   void Consume(const ChangeBatch& batch) override;
 
   // Moves the changes of the partitions from `first` up to `end` to `changes`, and of those that
   // are to be copied everything that is not full at `now`. Stops at a partition after
-  // Limiter::kTakenMax changes, and returns the next one. `changes` gets the generation and
+  // ChangeReader::kTakenMax changes, and returns the next one. `changes` gets the generation and
   // the secret, too.
   std::size_t TakeInto(LimiterChanges& changes, std::size_t first, std::size_t end,
                        std::optional<Instant> now);
@@ -56,7 +56,7 @@ class SaveFold final : public ChangeConsumer {
   void AddHeld(const LimiterChanges& changes);
   void TakePartition(std::size_t partition, LimiterChanges& changes);
 
-  Limiter& limiter_;
+  ChangeReader reader_;
   TableGeneration generation_{};
   std::optional<HashSecret> new_secret_;  // of this generation
   PartitionSet changed_;

@@ -7,6 +7,7 @@
 
 #include "core/base/check.h"
 #include "core/base/status.h"
+#include "core/limiter/change_reader.h"
 
 namespace weir {
 
@@ -15,11 +16,11 @@ static_assert(Saver::kRetryMin <= Saver::kRetryMax);
 
 Saver::Saver(ChangeHub& hub, std::unique_ptr<Storage> storage, SaverOptions options)
     : hub_(hub),
-      limiter_(hub.limiter()),
+      reader_(hub.reader()),
       clock_(hub.clock()),
       options_(std::move(options)),
       secret_(storage->secret()),
-      fold_(hub.limiter()),
+      fold_(hub.table()),
       storage_(std::move(storage)) {
   hub_.Attach(fold_);
 }
@@ -53,7 +54,7 @@ absl::Status Saver::Reopen() {
   // A change of the secret may have been written, or not; and it may have changed again since.
   const HashSecret& secret = (*opened)->secret();
   const bool is_of_part = part_ && part_->changes.new_secret == secret;
-  if (secret != limiter_.secret() && secret != secret_ && !is_of_part) {
+  if (secret != reader_.secret() && secret != secret_ && !is_of_part) {
     return absl::FailedPreconditionError("the data directory holds another server's database now");
   }
   storage_ = *std::move(opened);
@@ -72,7 +73,7 @@ absl::Status Saver::SaveNow() {
     partition = TakePart(partition);
     WEIR_RETURN_IF_ERROR(WritePart(written));
   }
-  limiter_.EndSave();
+  reader_.EndSave();
   if (options_.history) {
     options_.history->EndSave();
     if (storage_->is_backup() && options_.history->HasOwnRole()) {
@@ -94,8 +95,8 @@ absl::Status Saver::WriteUrgentRecord() {
 
 std::size_t Saver::TakePart(std::size_t first_partition) {
   WEIR_CHECK(!part_);
-  const Limiter::Taking taking(limiter_);
-  if (first_partition == 0) limiter_.BeginSave();
+  const ChangesLock changes_lock(reader_);
+  if (first_partition == 0) reader_.BeginSave();
   const std::size_t taken = hub_.TakePart(first_partition, options_.consistent_snapshot);
   LimiterChanges changes;
   const std::size_t next_partition =
@@ -105,7 +106,7 @@ std::size_t Saver::TakePart(std::size_t first_partition) {
   // Taken last, so that each bucket that is saved has its limit on disk. So has each limit its
   // policy, but for those that were made since the hub's part: a load drops what has none, and the
   // next save writes both.
-  changes.limits = limiter_.TakeLimits();
+  changes.limits = reader_.TakeLimits();
   std::string history =
       options_.history ? options_.history->Record(next_partition == kPartitionCount) : "";
   part_ = {std::move(changes), fold_.TakePolicies(), clock_.Now(), std::move(history)};

@@ -25,7 +25,7 @@
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "core/limiter/change_hub.h"
-#include "core/limiter/limiter.h"
+#include "core/limiter/change_reader.h"
 #include "core/policies/policies.h"
 #include "persistence/save_fold.h"
 #include "persistence/storage.h"
@@ -113,7 +113,7 @@ class Saver {
   absl::Status NoteFailure(const absl::Status& failure);
 
   ChangeHub& hub_;
-  Limiter& limiter_;
+  ChangeReader& reader_;
   const Clock& clock_;
   const SaverOptions options_;
   HashSecret secret_;  // on disk, as far as is known

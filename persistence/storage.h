@@ -2,7 +2,7 @@
 //
 //     auto storage = Storage::Open({.directory = "data"});          // the secret, the clock's mark
 //     (*storage)->Load(limiter.table(), policies, {.now = clock.Now()}, report, stop);
-//     (*storage)->Save(limiter.TakeChanges(now, false), policies.TakeChanges(), mark, mark);
+//     (*storage)->Save(reader.TakeChanges(now, false), policies.TakeChanges(), mark, mark);
 //     (*storage)->MarkStopped(clock.Now());
 //
 // When to save, and what to do after a failure, is decided in saver.h. Not thread-safe: one thread

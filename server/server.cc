@@ -100,7 +100,7 @@ class Server::Impl {
                         return services_.policies.PresentLimit(interned);
                       }}),
         services_(EffectiveOptions(options), clock_, limiter_),
-        hub_(limiter_, services_.policies, clock_, !options.allow_explicit_time),
+        hub_(limiter_.table(), services_.policies, clock_, !options.allow_explicit_time),
         reporter_(control_, ServiceManager::FromEnvironment(), services_, io_threads_) {
     if (has_state()) {
       services_.state = state_->get();

@@ -7,24 +7,25 @@
 
 namespace weir {
 
-ChangeHub::ChangeHub(Limiter& limiter, Policies& policies, const Clock& clock, bool drops_full)
-    : limiter_(limiter), policies_(policies), clock_(clock), drops_full_(drops_full) {}
+ChangeHub::ChangeHub(LimiterTable& table, Policies& policies, const Clock& clock, bool drops_full)
+    : table_(table), reader_(table), policies_(policies), clock_(clock), drops_full_(drops_full) {}
 
 void ChangeHub::Attach(ChangeConsumer& consumer) {
-  const Limiter::Taking taking(limiter_);
+  const ChangesLock changes_lock(reader_);
   WEIR_CHECK(std::ranges::find(consumers_, &consumer) == consumers_.end());
   consumers_.push_back(&consumer);
 }
 
 void ChangeHub::Detach(ChangeConsumer& consumer) {
-  const Limiter::Taking taking(limiter_);
+  const ChangesLock changes_lock(reader_);
   WEIR_CHECK(std::erase(consumers_, &consumer) == 1);
 }
 
-std::size_t ChangeHub::TakePart(std::size_t first_partition, bool one_cut) {
-  const Limiter::Taking taking(limiter_);
+std::size_t ChangeHub::TakePart(std::size_t first_partition, bool consistent_snapshot) {
+  const ChangesLock changes_lock(reader_);
   ChangeBatch batch;
-  batch.limiter = limiter_.TakeChanges(DropTime(), one_cut, first_partition, std::move(spare_));
+  batch.limiter =
+      reader_.TakeChanges(DropTime(), consistent_snapshot, first_partition, std::move(spare_));
   // Taken after the buckets, so that the policy of each is known.
   batch.policies = policies_.TakeChanges();
   batch.time = clock_.Now();

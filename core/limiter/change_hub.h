@@ -1,15 +1,15 @@
 // Takes the changes of a limiter and its policies, and hands each batch to every consumer: to the
 // saver and, where there are replicas, to the stream that they read.
 //
-//     ChangeHub hub(limiter, policies, clock, {});
+//     ChangeHub hub(limiter.table(), policies, clock, true);
 //     hub.Attach(consumer);
 //     hub.TakeAll();      // consumer.Consume(batch), once or several times
 //
 // Batches reach all consumers in one order, in which every bucket's values follow each other as
 // they did in the table.
 //
-// Thread-safe: Limiter::Taking makes one call wait for another. Cost: that of
-// Limiter::TakeChanges.
+// Thread-safe: ChangesLock makes one call wait for another. Cost: that of
+// ChangeReader::TakeChanges.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/instant.h"
-#include "core/limiter/limiter.h"
+#include "core/limiter/change_reader.h"
 #include "core/limiter/limiter_changes.h"
 #include "core/policies/policies.h"
 
@@ -26,7 +26,7 @@ namespace weir {
 
 struct ChangeBatch {
   Instant time;            // no earlier than the execution time of any change in it
-  LimiterChanges limiter;  // without limits: see Limiter::TakeLimits and LimitOf
+  LimiterChanges limiter;  // without limits: see ChangeReader::TakeLimits and LimitOf
   PolicyChanges policies;
 };
 
@@ -37,23 +37,23 @@ class ChangeConsumer {
   ChangeConsumer& operator=(const ChangeConsumer&) = delete;
   virtual ~ChangeConsumer() = default;
 
-  // Called during a Limiter::Taking of the calling thread.
+  // Called while the calling thread has a ChangesLock.
   virtual void Consume(const ChangeBatch& batch) = 0;
 };
 
 class ChangeHub {
  public:
   // `drops_full`: full buckets need no record. False where clients give the time.
-  ChangeHub(Limiter& limiter, Policies& policies, const Clock& clock, bool drops_full);
+  ChangeHub(LimiterTable& table, Policies& policies, const Clock& clock, bool drops_full);
 
   // A consumer gets the batches between these two calls. Requires: it is not (is) attached.
   void Attach(ChangeConsumer& consumer);
   void Detach(ChangeConsumer& consumer);
 
   // Takes the changes of partitions from `first_partition` on, and hands them out. Returns where
-  // the next call continues: kPartitionCount after the last partition. With `one_cut` each request
-  // is in the batch whole or not at all, as Limiter::TakeChanges says.
-  std::size_t TakePart(std::size_t first_partition, bool one_cut);
+  // the next call continues: kPartitionCount after the last partition. With `consistent_snapshot`
+  // each request is in the batch whole or not at all, as ChangeReader::TakeChanges says.
+  std::size_t TakePart(std::size_t first_partition, bool consistent_snapshot);
   // Takes all changes, in as many parts as they need.
   void TakeAll();
 
@@ -62,16 +62,18 @@ class ChangeHub {
     return drops_full_ ? std::optional(clock_.Now()) : std::nullopt;
   }
   [[nodiscard]] bool drops_full() const noexcept { return drops_full_; }
-  [[nodiscard]] Limiter& limiter() const noexcept { return limiter_; }
+  [[nodiscard]] LimiterTable& table() const noexcept { return table_; }
+  [[nodiscard]] ChangeReader& reader() noexcept { return reader_; }
   [[nodiscard]] Policies& policies() const noexcept { return policies_; }
   [[nodiscard]] const Clock& clock() const noexcept { return clock_; }
 
  private:
-  Limiter& limiter_;
+  LimiterTable& table_;
+  ChangeReader reader_;
   Policies& policies_;
   const Clock& clock_;
   const bool drops_full_;
-  // Guarded by Limiter::Taking.
+  // Guarded by ChangesLock.
   std::vector<ChangeConsumer*> consumers_;
   LimiterChanges spare_;  // none, with the memory of the last batch
 };

@@ -48,7 +48,7 @@
 
 namespace weir {
 
-// public-functions: 42, until it is divided by who calls it.
+// public-functions: 28, until
 class Limiter {
  public:
   // Returns a limit with its present numbers, or nothing if it is gone.
@@ -74,7 +74,6 @@ class Limiter {
   // The hasher of the keys of checks.
   [[nodiscard]] const KeyHasher& hasher() const noexcept { return table_.hasher(); }
   [[nodiscard]] KeyHash Hash(std::string_view key) const noexcept { return hasher()(key); }
-  [[nodiscard]] const HashSecret& secret() const noexcept { return hasher().secret(); }
 
   // The shared state, for the other classes that work on it: LimiterUpkeep, ChangeReader and
   // LimiterRestore, and Isolation.
@@ -197,53 +196,6 @@ class Limiter {
   std::size_t Reset(std::string_view key, std::span<const Limit> limits, Instant now,
                     PresentLimit present = AsItWasInterned);
 
-  // --- Taking changes (limiter_saving.cc); requires: logs_changes() ---
-
-  // Holds up Clear, isolations of all keys, and taking back ids of limits until the changes that
-  // were taken are handed on. One thread at a time has it.
-  class Taking {
-   public:
-    explicit Taking(Limiter& limiter) : lock_(limiter.table_.changes_mutex) {}
-
-   private:
-    MutexLock<RecursiveMutex> lock_;
-  };
-
-  // Begins to note changes; stops, and forgets those that were not taken. Each locks all for 50 us.
-  void StartNoting();
-  void StopNoting();
-  [[nodiscard]] bool logs_changes() const noexcept { return table_.logs_changes; }
-
-  // Returns the changes since the last call, from `first_partition` to the first boundary of a
-  // partition after kTakenMax changes. A bucket that is full at `now` is returned as erased, or not
-  // at all if it need not be written; without `now` (the time may go back), only one from which
-  // nothing was ever taken counts as full. Locks the changed partitions one after the other; with
-  // `consistent_snapshot` all at once, so that the result has each request whole or not at all
-  // (unless a partition's log has overflowed, or there are more than kTakenMax changes, with eight
-  // for a hold). Uses the memory of `changes`. Cost: about 100 ns a bucket and 200 ns a hold.
-  static constexpr std::size_t kTakenMax = 256 * 1024;
-  [[nodiscard]] LimiterChanges TakeChanges(std::optional<Instant> now, bool consistent_snapshot,
-                                           std::size_t first_partition = 0,
-                                           LimiterChanges changes = {});
-  // Adds a partition's buckets that are not full at `now`, and all holds and sums, in no order.
-  // Cost with the partition locked: 4 ns a bucket, 150 ns a hold; then 11 ns a bucket.
-  void CopyPartition(std::size_t partition, std::optional<Instant> now, LimiterChanges& changes);
-  // Returns the ids that were given out or taken back since the last call. A save takes them after
-  // its buckets and holds, during the same Taking, so that the limit of each is known.
-  [[nodiscard]] std::vector<LimitChange> TakeLimits() { return table_.registry.TakeChanges(); }
-  // Begins a complete save, which will take all changes up to now; and tells that it is on disk.
-  void BeginSave() { table_.registry.BeginSave(); }
-  void EndSave() { table_.registry.EndSave(); }
-  // The limit that an id means, or meant last. Requires: the id is in changes of this thread's
-  // present Taking, or in a bucket of a partition that it has locked.
-  [[nodiscard]] const Limit& LimitOf(LimitId id) const noexcept;
-  // Goes up with each Clear. Requires: this thread has a Taking.
-  [[nodiscard]] TableGeneration generation() const;
-  // The number of holds, marks and sums of a partition. Locks it.
-  [[nodiscard]] std::size_t CountHolds(std::size_t partition);
-  // The number of buckets that a partition had when it was last shown. Takes no lock.
-  [[nodiscard]] std::size_t SlotsShown(std::size_t partition) const noexcept;
-
  private:
   template <std::size_t kChecks>
   struct LockedRequest;
@@ -290,7 +242,6 @@ class Limiter {
   void CountRefunds(const LockedRequest<kChecksMax>& locked);
   [[nodiscard]] Bucket CountHeld(const Check& check, std::optional<LimitId> id);
   class Holding;
-  class TakingChanges;
   using ReservationLock = KeysLock<kChecksMax>;
   [[nodiscard]] ReservationLock Lock(const Reservation& reservation);
   [[nodiscard]] Verdict VerdictNow(const Reservation& reservation, bool allowed, Instant now);

@@ -52,7 +52,7 @@ struct LimiterChanges {
   // of them must be deleted.
   std::vector<std::uint16_t> rewritten_partitions;
   // Partitions that have had too many changes, in ascending order: nothing of them is here, and
-  // a consumer that needs them must copy them (Limiter::CopyPartition).
+  // a consumer that needs them must copy them (ChangeReader::CopyPartition).
   std::vector<std::uint16_t> overflowed_partitions;
   TableGeneration generation{};  // buckets and holds of other generations are gone
   // The secret of the key hashes, if it is not the one that the limiter was made with.

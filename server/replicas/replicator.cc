@@ -8,6 +8,7 @@
 #include <asio/error.hpp>
 #include <spdlog/spdlog.h>
 
+#include "core/limiter/change_reader.h"
 #include "replication/lease.h"
 #include "replication/policy_records.h"
 #include "server/replicas/connected_replica.h"
@@ -42,8 +43,8 @@ Replicator::Replicator(Parts parts, Ring ring)
       ring_(std::move(ring)),
       input_(kReplicaInputBytes) {
   {
-    const Limiter::Taking taking(hub_.limiter());
-    generation_ = hub_.limiter().generation();
+    const ChangesLock changes_lock(hub_.reader());
+    generation_ = hub_.reader().generation();
     hub_.Attach(*this);
   }
   parts_.cell.acks.Begin();
@@ -164,7 +165,7 @@ void Replicator::Consume(const ChangeBatch& batch) {
                   });
     for (const auto& change : batch.policies.policies) ring_.TouchPolicy(change.id);
   }
-  const auto limit_of = [this](LimitId id) { return &hub_.limiter().LimitOf(id); };
+  const auto limit_of = [this](LimitId id) { return &hub_.reader().LimitOf(id); };
   changes_.WriteChanges(changes, limit_of, kChangesBytes,
                         [&](const RecordsWriter::Body& body) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
                           ring_.Append(FrameKind::kChanges, batch.time, body.bytes,
@@ -214,11 +215,11 @@ void Replicator::TakeChanges() {
     hub_.TakeAll();
   } else {
     // The ring needs no ids of limits, so this is what frees them.
-    const Limiter::Taking taking(hub_.limiter());
-    hub_.limiter().BeginSave();
+    const ChangesLock changes_lock(hub_.reader());
+    hub_.reader().BeginSave();
     hub_.TakeAll();
-    static_cast<void>(hub_.limiter().TakeLimits());
-    hub_.limiter().EndSave();
+    static_cast<void>(hub_.reader().TakeLimits());
+    hub_.reader().EndSave();
   }
   parts_.cell.acks.EndTick(head());
 }

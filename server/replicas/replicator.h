@@ -31,6 +31,7 @@
 #include "core/base/mutex.h"
 #include "core/base/thread_role.h"
 #include "core/limiter/change_hub.h"
+#include "core/limiter/change_reader.h"
 #include "replication/frame_bodies.h"
 #include "replication/records.h"
 #include "replication/ring.h"
@@ -166,7 +167,7 @@ class Replicator final : public ChangeConsumer {
   asio::steady_timer beat_ ABSL_GUARDED_BY(thread_);
   asio::steady_timer end_ ABSL_GUARDED_BY(thread_);
 
-  mutable Mutex mutex_;  // taken after Limiter::Taking
+  mutable Mutex mutex_;  // taken after a ChangesLock
   Ring ring_ ABSL_GUARDED_BY(mutex_);
   TableGeneration generation_ ABSL_GUARDED_BY(mutex_){};
   RecordsWriter changes_ ABSL_GUARDED_BY(mutex_);

@@ -1,6 +1,7 @@
 // Frames of the ring, and copies of partitions and policies, for the output of one replica.
 #include <utility>
 
+#include "core/limiter/change_reader.h"
 #include "replication/policy_records.h"
 #include "server/replicas/connected_replica.h"
 #include "server/replicas/replicator.h"
@@ -54,13 +55,13 @@ void Replicator::AppendPartition(Replica& replica, std::uint16_t partition) {
                  [&](std::string_view body) {
                    replica.source.AppendOverrides(body, hub_.clock().Now(), replica.out);
                  });
-  const Limiter::Taking taking(hub_.limiter());
+  const ChangesLock changes_lock(hub_.reader());
   const std::optional<Instant> drop_time = hub_.DropTime();
   LimiterChanges copy;
   copy.buckets = std::exchange(copy_memory_, {});
-  hub_.limiter().CopyPartition(partition, drop_time, copy);
+  hub_.reader().CopyPartition(partition, drop_time, copy);
   const Instant now = hub_.clock().Now();
-  const auto limit_of = [this](LimitId id) { return &hub_.limiter().LimitOf(id); };
+  const auto limit_of = [this](LimitId id) { return &hub_.reader().LimitOf(id); };
   copies_.WritePartition(
       copy, partition, limit_of, kPartitionPartBytes, [&](const RecordsWriter::Body& body) {
         replica.source.AppendPartition(body.bytes, body.is_last, now, replica.out);

@@ -7,6 +7,7 @@
 #include <spdlog/spdlog.h>
 
 #include "core/base/status.h"
+#include "core/limiter/change_reader.h"
 #include "core/limiter/limiter_restore.h"
 #include "server/os/log.h"
 #include "server/replicas/replication_control.h"
@@ -258,10 +259,10 @@ void ReplicationControl::FixClock(Instant at_least) {
 void ReplicationControl::NoteForReplicas(bool notes) {
   if (services_.state) return;  // The saver needs them in any case.
   if (notes) {
-    services_.limiter.StartNoting();
+    ChangeReader(services_.limiter.table()).StartLogging();
     services_.policies.StartNoting();
   } else {
-    services_.limiter.StopNoting();
+    ChangeReader(services_.limiter.table()).StopLogging();
     services_.policies.StopNoting();
   }
 }

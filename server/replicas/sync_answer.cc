@@ -9,6 +9,7 @@
 
 #include "core/base/check.h"
 #include "core/base/status.h"
+#include "core/limiter/change_reader.h"
 #include "core/limiter/limiter_upkeep.h"
 #include "server/replicas/link_reply.h"
 #include "server/replicas/replication_control.h"
@@ -115,8 +116,9 @@ SyncAnswer ReplicationControl::Accept(const SyncRequest& request,
   SyncAnswer answer;
   answer.version = std::min(request.newest_version, kStreamVersionMax);
   {
-    const Limiter::Taking taking(services_.limiter);
-    answer.generation = NumberOf(services_.limiter.generation());
+    const ChangeReader reader(services_.limiter.table());
+    const ChangesLock changes_lock(reader);
+    answer.generation = NumberOf(reader.generation());
   }
   const KeyHasher& hasher = services_.limiter.hasher();
   const bool has_our_secret = request.key_fingerprint == FingerprintOfSecret(hasher);

@@ -117,8 +117,7 @@ void StateOnDisk::Load(ChangeHub& hub, const std::function<void(const absl::Stat
                             .clock_allowance = keeps_clock_past_
                                                    ? std::optional(previous_run_.uncertainty)
                                                    : std::nullopt};
-  absl::Status loaded =
-      storage_->Load(hub.limiter().table(), hub.policies(), options, load_report_, stop_);
+  absl::Status loaded = storage_->Load(hub.table(), hub.policies(), options, load_report_, stop_);
   load_time_ = hub.clock().HostNow() - begun;
   if (storage_->holds_are_stale() && load_report_.dropped_holds > 0) {
     spdlog::warn(

@@ -19,6 +19,7 @@
 
 #include "gtest/gtest.h"
 
+#include "core/limiter/limiter.h"
 #include "core/limiter/limiter_upkeep.h"
 #include "persistence/saver.h"
 #include "tests/random/generators.h"
@@ -77,7 +78,7 @@ class KeptServer {
     found_.expired = report.expired;
     found_.dropped_holds = report.dropped_holds;
     found_.errors = report.errors;
-    hub_ = std::make_unique<ChangeHub>(*limiter_, *policies_, clock_, true);
+    hub_ = std::make_unique<ChangeHub>(limiter_->table(), *policies_, clock_, true);
     saver_ = std::make_unique<Saver>(*hub_, *std::move(storage), options_);
     return absl::OkStatus();
   }

@@ -16,6 +16,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include "core/limiter/change_reader.h"
 #include "core/limiter/limiter_upkeep.h"
 #include "tests/core/limiter/hold_fixture.h"
 #include "tests/persistence/faulty_file_system.h"
@@ -36,15 +37,16 @@ using testing::IsEmpty;
 
 // All that a limiter and its policies have now.
 ModelDisk CopyOf(Limiter& limiter, const Policies& policies) {
-  const Limiter::Taking taking(limiter);
+  ChangeReader reader(limiter.table());
+  const ChangesLock changes_lock(reader);
   LimiterChanges all;
-  for (std::size_t i = 0; i < kPartitionCount; ++i) limiter.CopyPartition(i, std::nullopt, all);
+  for (std::size_t i = 0; i < kPartitionCount; ++i) reader.CopyPartition(i, std::nullopt, all);
   all.rewritten_partitions.clear();
   // The bucket of a held limit is counted from the open holds.
   std::erase_if(all.buckets,
                 [](const BucketChange& change) { return change.algorithm == Algorithm::kHeld; });
   std::map<LimitId, Limit> limits;
-  const auto add = [&](LimitId id) { limits.try_emplace(id, limiter.LimitOf(id)); };
+  const auto add = [&](LimitId id) { limits.try_emplace(id, reader.LimitOf(id)); };
   for (const BucketChange& change : all.buckets) add(change.key.limit);
   for (const HoldChange& change : all.holds) {
     for (const HoldPart& part : change.hold->parts) add(part.limit);
@@ -226,8 +228,8 @@ class SaveFoldTest : public HoldFixture {
 
   FakeClock clock_;
   Policies policies_;
-  ChangeHub hub_{*limiter_, policies_, clock_, true};
-  SaveFold fold_{*limiter_};
+  ChangeHub hub_{limiter_->table(), policies_, clock_, true};
+  SaveFold fold_{limiter_->table()};
 };
 
 TEST_F(SaveFoldTest, KeepsTheLastChangeOfABucket) {
@@ -305,14 +307,14 @@ TEST_F(SaveFoldTest, AFlushEmptiesIt) {
 }
 
 TEST_F(SaveFoldTest, PartsHaveEachChangeOnce) {
-  const std::size_t buckets = Limiter::kTakenMax + Limiter::kTakenMax / 2;
+  const std::size_t buckets = ChangeReader::kTakenMax + ChangeReader::kTakenMax / 2;
   for (std::size_t i = 0; i < buckets; ++i) Decide({{std::to_string(i), "10/h"}});
   TakeAll();
   EXPECT_EQ(fold_.size(), buckets);
   const LimiterChanges first = TakeFold();
   ASSERT_LT(first.next_partition, kPartitionCount);
-  EXPECT_GE(first.buckets.size(), Limiter::kTakenMax);
-  EXPECT_LT(first.buckets.size(), Limiter::kTakenMax + Limiter::kTakenMax / 8);
+  EXPECT_GE(first.buckets.size(), ChangeReader::kTakenMax);
+  EXPECT_LT(first.buckets.size(), ChangeReader::kTakenMax + ChangeReader::kTakenMax / 8);
   EXPECT_EQ(fold_.size(), buckets - first.buckets.size());
   const LimiterChanges second = TakeFold(first.next_partition);
   EXPECT_EQ(second.next_partition, kPartitionCount);

@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include "core/limiter/change_reader.h"
 #include "core/limiter/limiter_restore.h"
 #include "persistence/saver.h"
 #include "tests/persistence/faulty_file_system.h"
@@ -159,7 +160,7 @@ TEST_F(SaverHistoryTest, AnUrgentRecordStaysUrgentUntilItIsWritten) {
 
 class SaverPartsTest : public SaverHubTest {
  protected:
-  static constexpr std::size_t kKeys = Limiter::kTakenMax + Limiter::kTakenMax / 2;
+  static constexpr std::size_t kKeys = ChangeReader::kTakenMax + ChangeReader::kTakenMax / 2;
 
   // Saves in two parts, of which the second fails.
   void FailInTheSecondPart() {
@@ -260,7 +261,7 @@ TEST_F(SaverHubTest, TheNewSecretIsSaved) {
   server_.Decide("newer", "10/h", 5);
   EXPECT_TRUE(server_.Save().ok());
   CutPower();
-  EXPECT_EQ(server_.limiter().secret(), kOther);
+  EXPECT_EQ(server_.limiter().hasher().secret(), kOther);
   EXPECT_EQ(server_.found().loaded, 2U);
   EXPECT_EQ(server_.Remaining("old", "10/h"), 10);
   EXPECT_EQ(server_.Remaining("new", "10/h"), 6);
@@ -275,7 +276,7 @@ TEST_F(SaverHubTest, ACrashAtAnyMomentKeepsTheSecretOfTheBuckets) {
   for (std::int64_t n = 1; !saved; ++n) {
     SCOPED_TRACE("call " + std::to_string(n));
     ASSERT_LT(n, 1000);
-    const HashSecret old_secret = server_.limiter().secret();
+    const HashSecret old_secret = server_.limiter().hasher().secret();
     const HashSecret new_secret = {static_cast<unsigned char>(n), 9};
     server_.upkeep().Clear();
     server_.Decide("old", "10/h", 3);
@@ -285,8 +286,8 @@ TEST_F(SaverHubTest, ACrashAtAnyMomentKeepsTheSecretOfTheBuckets) {
     FailFrom(n);
     saved = server_.Save().ok();
     CutPower();
-    const bool is_new = server_.limiter().secret() == new_secret;
-    ASSERT_TRUE(is_new || (!saved && server_.limiter().secret() == old_secret));
+    const bool is_new = server_.limiter().hasher().secret() == new_secret;
+    ASSERT_TRUE(is_new || (!saved && server_.limiter().hasher().secret() == old_secret));
     ASSERT_EQ(server_.found().loaded, 1U);
     ASSERT_EQ(server_.Remaining("old", "10/h"), is_new ? 10 : 7);
     ASSERT_EQ(server_.Remaining("new", "10/h"), is_new ? 6 : 10);
@@ -310,7 +311,7 @@ TEST_F(SaverHubTest, ARetryAtAnyMomentWritesTheSecret) {
     const absl::Status retried = Retry();
     ASSERT_TRUE(retried.ok()) << retried;
     CutPower();
-    ASSERT_EQ(server_.limiter().secret(), new_secret);
+    ASSERT_EQ(server_.limiter().hasher().secret(), new_secret);
     ASSERT_EQ(server_.Remaining("new", "10/h"), 6);
     ASSERT_EQ(server_.Remaining("newer", "10/h"), 5);
   }
@@ -331,7 +332,7 @@ TEST_F(SaverHubTest, TheDatabaseIsKnownByASecretThatIsGoneAlready) {
     const absl::Status retried = Retry();
     ASSERT_TRUE(retried.ok()) << retried;
     CutPower();
-    ASSERT_EQ(server_.limiter().secret(), kThird);
+    ASSERT_EQ(server_.limiter().hasher().secret(), kThird);
     ASSERT_EQ(server_.found().loaded, 1U);
     ASSERT_EQ(server_.Remaining("old", "10/h"), 10);
     ASSERT_EQ(server_.Remaining("new", "10/h"), 5);

@@ -149,7 +149,7 @@ TEST_F(SaverTest, SavesTheSecretThatALimiterStartsOverWith) {
   server_.Decide("b", "10/h", 3);
   ASSERT_TRUE(server_.Save().ok());
   ASSERT_TRUE(server_.Start().ok());
-  EXPECT_EQ(server_.limiter().secret(), secret);
+  EXPECT_EQ(server_.limiter().hasher().secret(), secret);
   EXPECT_EQ(server_.found().loaded, 1U);
 }
 

@@ -10,6 +10,7 @@
 
 #include "gtest/gtest.h"
 
+#include "core/limiter/change_reader.h"
 #include "core/limiter/limiter.h"
 #include "core/limiter/limiter_upkeep.h"
 #include "core/policies/policies.h"
@@ -43,11 +44,12 @@ class LimiterTargetTest : public testing::Test {
     }
   }
   std::vector<std::string> Parts(Limiter& limiter) const {
+    ChangeReader reader(limiter.table());
     LimiterChanges copy;
-    limiter.CopyPartition(partition_, kNow, copy);
+    reader.CopyPartition(partition_, kNow, copy);
     std::vector<std::string> parts;
     RecordsWriter writer;
-    const auto limit_of = [&](LimitId id) { return &limiter.LimitOf(id); };
+    const auto limit_of = [&](LimitId id) { return &reader.LimitOf(id); };
     writer.WritePartition(copy, partition_, limit_of, kPartBytes,
                           [&](const RecordsWriter::Body& body) { parts.emplace_back(body.bytes); });
     return parts;

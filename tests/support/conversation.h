@@ -50,7 +50,7 @@ struct TestServer {
   FakeClock clock;
   std::unique_ptr<Limiter> limiter;  // some 100 KiB
   Services services;
-  ChangeHub hub{*limiter, services.policies, clock, true};
+  ChangeHub hub{limiter->table(), services.policies, clock, true};
   Worker worker;
 };
 

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/limiter/change_reader.h"
 #include "core/limiter/limiter.h"
 
 namespace weir {
@@ -79,10 +80,11 @@ struct TableContents {
 [[nodiscard]] inline TableContents ContentsOf(Limiter& limiter, std::optional<Instant> now,
                                               LimitNumbers& numbers, std::size_t first = 0,
                                               std::size_t end = kPartitionCount) {
-  const Limiter::Taking taking(limiter);
+  ChangeReader reader(limiter.table());
+  const ChangesLock changes_lock(reader);
   LimiterChanges all;
-  for (std::size_t i = first; i < end; ++i) limiter.CopyPartition(i, now, all);
-  const auto number = [&](LimitId id) { return numbers.Of(limiter.LimitOf(id)); };
+  for (std::size_t i = first; i < end; ++i) reader.CopyPartition(i, now, all);
+  const auto number = [&](LimitId id) { return numbers.Of(reader.LimitOf(id)); };
   TableContents contents;
   for (const BucketChange& bucket : all.buckets) {
     contents.buckets[{bucket.partition, bucket.key.key_hash(), number(bucket.key.limit)}] =

@@ -6,19 +6,22 @@
 #include <cstdint>
 #include <optional>
 
+#include "core/limiter/change_reader.h"
 #include "core/limiter/limiter.h"
 
 namespace weir {
 
-inline LimiterChanges TakeAll(Limiter& limiter, std::optional<Instant> now, bool one_cut = false) {
-  const Limiter::Taking taking(limiter);
-  limiter.BeginSave();
+inline LimiterChanges TakeAll(Limiter& limiter, std::optional<Instant> now,
+                              bool consistent_snapshot = false) {
+  ChangeReader reader(limiter.table());
+  const ChangesLock changes_lock(reader);
+  reader.BeginSave();
   LimiterChanges all;
   for (std::size_t next = 0; next < kPartitionCount;) {
-    LimiterChanges part = limiter.TakeChanges(now, one_cut, next);
+    LimiterChanges part = reader.TakeChanges(now, consistent_snapshot, next);
     next = part.next_partition;
     for (const std::uint16_t partition : part.overflowed_partitions) {
-      limiter.CopyPartition(partition, now, all);
+      reader.CopyPartition(partition, now, all);
     }
     const auto append = [](auto& to, auto& from) { to.insert(to.end(), from.begin(), from.end()); };
     append(all.buckets, part.buckets);
@@ -33,7 +36,7 @@ inline LimiterChanges TakeAll(Limiter& limiter, std::optional<Instant> now, bool
   std::ranges::stable_sort(all.buckets, {}, &BucketChange::partition);
   std::ranges::stable_sort(all.holds, {}, &HoldChange::partition);
   std::ranges::stable_sort(all.sums, {}, &SumsChange::partition);
-  all.limits = limiter.TakeLimits();
+  all.limits = reader.TakeLimits();
   return all;
 }
 

@@ -14,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include "core/limiter/change_reader.h"
 #include "core/rules/rule.h"
 #include "tests/core/limiter/limiter_fixture.h"
 #include "tests/support/test_scale.h"
@@ -72,7 +73,7 @@ class ChangeHubTest : public LimiterFixture {
 
   FakeClock clock_;
   Policies policies_;
-  ChangeHub hub_{*limiter_, policies_, clock_, true};
+  ChangeHub hub_{limiter_->table(), policies_, clock_, true};
   Recorder first_;
 };
 
@@ -128,7 +129,7 @@ TEST_F(ChangeHubTest, ABatchHasThePoliciesOfItsBuckets) {
   const ChangeBatch& batch = first_.batches[0];
   ASSERT_EQ(batch.limiter.buckets.size(), 1U);
   ASSERT_EQ(batch.policies.policies.size(), 1U);
-  EXPECT_EQ(limiter_->LimitOf(batch.limiter.buckets[0].key.limit).owner().policy,
+  EXPECT_EQ(hub_.reader().LimitOf(batch.limiter.buckets[0].key.limit).owner().policy,
             batch.policies.policies[0].id);
   EXPECT_THAT(batch.limiter.limits, IsEmpty());
   TakeAll();
@@ -146,7 +147,7 @@ TEST_F(ChangeHubTest, LimitsThatAreGoneAreKnownByTheirLastMeaning) {
   const std::vector<BucketChange>& buckets = first_.batches[1].limiter.buckets;
   ASSERT_EQ(buckets.size(), 1U);
   EXPECT_TRUE(buckets[0].erased);
-  EXPECT_TRUE(limiter_->LimitOf(buckets[0].key.limit).SharesBucketsWith(LimitOf("10/h")));
+  EXPECT_TRUE(hub_.reader().LimitOf(buckets[0].key.limit).SharesBucketsWith(LimitOf("10/h")));
 }
 
 // --- Flushes and overflows ---
@@ -188,7 +189,7 @@ TEST_F(ChangeHubTest, APartitionThatOverflowedIsNamedOnce) {
 
 // Others are asked, and the table flushed, between the parts of a batch.
 TEST_F(ChangeHubTest, PartsHaveEachChangeOnce) {
-  const std::size_t buckets = Limiter::kTakenMax + Limiter::kTakenMax / 2;
+  const std::size_t buckets = ChangeReader::kTakenMax + ChangeReader::kTakenMax / 2;
   hub_.Attach(first_);
   for (std::size_t i = 0; i < buckets; ++i) Decide({{std::to_string(i), "10/h"}});
   const std::size_t next = hub_.TakePart(0, true);
@@ -221,7 +222,7 @@ TEST(ChangeHubThreadsTest, NoBatchIsEarlierThanADecisionInIt) {
   const CountingClock clock;
   Limiter limiter({.logs_changes = true});
   Policies policies;
-  ChangeHub hub(limiter, policies, clock, true);
+  ChangeHub hub(limiter.table(), policies, clock, true);
   Recorder recorder;
   hub.Attach(recorder);
   const Limit limit = LimitOf("10/h,fixed");
@@ -261,7 +262,7 @@ TEST(ChangeHubThreadsTest, AllConsumersGetAllBucketsInTheirOrder) {
   const CountingClock clock;
   Limiter limiter({.logs_changes = true});
   Policies policies;
-  ChangeHub hub(limiter, policies, clock, true);
+  ChangeHub hub(limiter.table(), policies, clock, true);
   Recorder first;
   Recorder second;
   hub.Attach(first);
@@ -302,7 +303,7 @@ TEST(ChangeHubThreadsTest, AllConsumersGetAllBucketsInTheirOrder) {
   }
   LimiterChanges copy;
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
-    limiter.CopyPartition(i, std::nullopt, copy);
+    hub.reader().CopyPartition(i, std::nullopt, copy);
   }
   ASSERT_EQ(copy.buckets.size(), last.size());
   for (const BucketChange& bucket : copy.buckets) EXPECT_EQ(bucket.bucket, last[NameOf(bucket)]);

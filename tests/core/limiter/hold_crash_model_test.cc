@@ -11,6 +11,7 @@
 
 #include "gtest/gtest.h"
 
+#include "core/limiter/change_reader.h"
 #include "core/limiter/limiter_upkeep.h"
 #include "tests/random/hold_history.h"
 #include "tests/random/property.h"
@@ -77,7 +78,7 @@ class Lives {
     if (fails) {
       unsaved_ = Taken{changes, taken};
     } else {
-      limiter_->EndSave();
+      ChangeReader(limiter_->table()).EndSave();
     }
   }
 

@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 
 #include "core/limiter/change_hub.h"
+#include "core/limiter/change_reader.h"
 #include "core/limiter/limiter_restore.h"
 #include "core/limiter/sweeper.h"
 #include "tests/core/limiter/hold_fixture.h"
@@ -61,7 +62,7 @@ class LimiterFollowingTest : public HoldFixture {
 
   FakeClock clock_;
   Policies policies_;
-  ChangeHub hub_{*limiter_, policies_, clock_, true};
+  ChangeHub hub_{limiter_->table(), policies_, clock_, true};
   Limiter replica_;
   LimiterUpkeep replica_upkeep_{replica_.table()};
   LimiterRestore replica_restore_{replica_.table()};
@@ -181,10 +182,11 @@ TEST_F(LimiterFollowingTest, ARewrittenPartitionBecomesItsRecords) {
   EXPECT_EQ(replica_upkeep_.counts().open_holds, 0U);
   EXPECT_EQ(replica_upkeep_.counts().hold_bytes, 0U);
   {
-    const Limiter::Taking taking(*limiter_);
+    ChangeReader reader(limiter_->table());
+    const ChangesLock changes_lock(reader);
     LimiterChanges copy;
-    limiter_->CopyPartition(partition, now_, copy);
-    EXPECT_EQ(replica_restore_.Apply(WithDictionary(*limiter_, std::move(copy)), now_), 0U);
+    reader.CopyPartition(partition, now_, copy);
+    EXPECT_EQ(replica_restore_.Apply(WithDictionary(reader, std::move(copy)), now_), 0U);
   }
   ExpectEqual();
   EXPECT_EQ(RemainingThere("k", "5,held"), 4);
@@ -305,17 +307,17 @@ TEST_F(LimiterFollowingTest, StartOverForgetsEverything) {
   Decide({{"a", "10/h", 9}});
   Sync();
   const KeyHash before = replica_.Hash("a");
-  const LimiterChanges last = replica_.TakeChanges(now_, false);
+  const LimiterChanges last = ChangeReader(replica_.table()).TakeChanges(now_, false);
   EXPECT_FALSE(last.new_secret);
   replica_restore_.StartOver(other);
-  EXPECT_EQ(replica_.secret(), other);
+  EXPECT_EQ(replica_.hasher().secret(), other);
   EXPECT_EQ(replica_.Hash("a"), KeyHasher(other)("a"));
   EXPECT_NE(replica_.Hash("a"), before);
   EXPECT_EQ(replica_upkeep_.size().buckets, 0U);
   EXPECT_EQ(replica_upkeep_.counts().open_holds, 0U);
   EXPECT_EQ(RemainingThere("a", "10/h"), 10);
   EXPECT_EQ(RemainingThere("k", "10/h"), 10);
-  const LimiterChanges next = replica_.TakeChanges(now_, false);
+  const LimiterChanges next = ChangeReader(replica_.table()).TakeChanges(now_, false);
   EXPECT_EQ(next.new_secret, other);
   EXPECT_EQ(next.generation, Next(last.generation));
   EXPECT_EQ(next.size(), 0U);
@@ -325,9 +327,9 @@ TEST_F(LimiterFollowingTest, StartOverForgetsEverything) {
 TEST_F(LimiterFollowingTest, StartOverForgetsTheTimeOfTheLastDecision) {
   Decide({{"a", "1/s,fixed"}});
   Sync();
-  const HashSecret same = replica_.secret();
+  const HashSecret same = replica_.hasher().secret();
   replica_restore_.StartOver(same);
-  EXPECT_EQ(replica_.secret(), same);
+  EXPECT_EQ(replica_.hasher().secret(), same);
   replica_restore_.SetFollowing(false);
   now_ -= hours{5};
   const Limit& limit = Named("1/s,fixed");

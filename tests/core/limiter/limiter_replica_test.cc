@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 
 #include "core/limiter/change_hub.h"
+#include "core/limiter/limiter.h"
 #include "core/limiter/limiter_restore.h"
 #include "tests/core/limiter/replica_link.h"
 #include "tests/random/random_load.h"
@@ -26,7 +27,7 @@ namespace {
 
 struct Node {
   Node(const LimiterOptions& options, const Clock& clock)
-      : limiter(options), hub(limiter, policies, clock, true) {
+      : limiter(options), hub(limiter.table(), policies, clock, true) {
     policies.StartNoting();
   }
   Limiter limiter;

@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/limiter/change_reader.h"
 #include "core/rules/rule.h"
 #include "tests/core/limiter/limiter_fixture.h"
 #include "tests/support/take_all.h"
@@ -253,10 +254,10 @@ TEST_F(LimiterSavingTest, AnIdIsGivenOutAgainOnlyAfterACompleteSaveThatBeganLate
   const LimitId id = id_of("10/h");
   Reset("a");
   ASSERT_EQ(upkeep_.ReclaimLimits(1, 10), 1U);
-  limiter_->EndSave();
+  ChangeReader(limiter_->table()).EndSave();
   const LimitId second = id_of("20/h");
   EXPECT_NE(second, id) << "the save that has just ended began earlier";
-  limiter_->EndSave();
+  ChangeReader(limiter_->table()).EndSave();
   EXPECT_EQ(id_of("30/h"), id) << "id_of's save began later, and is complete";
   Reset("a");
   ASSERT_EQ(upkeep_.ReclaimLimits(1, 10), 2U);
@@ -316,12 +317,13 @@ TEST_F(LimiterSavingTest, AnOverflowRewritesItsPartition) {
 // A save copies all partitions into one list, and a replicator waits for it meanwhile.
 TEST_F(LimiterSavingTest, CopiesIntoOneListDoNotMoveItEachTime) {
   for (std::size_t i = 0; i < 8 * kPartitionCount; ++i) Decide({{std::to_string(i), "10/h"}});
-  const Limiter::Taking taking(*limiter_);
+  ChangeReader reader(limiter_->table());
+  const ChangesLock changes_lock(reader);
   LimiterChanges copies;
   std::size_t moves = 0;
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
     const std::size_t room = copies.buckets.capacity();
-    limiter_->CopyPartition(i, now_, copies);
+    reader.CopyPartition(i, now_, copies);
     if (copies.buckets.capacity() != room) ++moves;
   }
   EXPECT_EQ(copies.buckets.size(), 8 * kPartitionCount);
@@ -336,11 +338,12 @@ INSTANTIATE_TEST_SUITE_P(OneCut, LimiterSavingInPartsTest, testing::Bool());
 
 TEST_P(LimiterSavingInPartsTest, TooManyChangesAreTakenInParts) {
   const bool consistent_snapshot = GetParam();
-  const std::size_t buckets = Limiter::kTakenMax + Limiter::kTakenMax / 2;
+  const std::size_t buckets = ChangeReader::kTakenMax + ChangeReader::kTakenMax / 2;
   for (std::size_t i = 0; i < buckets; ++i) Decide({{std::to_string(i), "10/h"}});
-  const LimiterChanges first = limiter_->TakeChanges(now_, consistent_snapshot);
-  EXPECT_GE(first.buckets.size(), Limiter::kTakenMax);
-  EXPECT_LT(first.buckets.size(), Limiter::kTakenMax + Limiter::kTakenMax / 8);
+  const LimiterChanges first =
+      ChangeReader(limiter_->table()).TakeChanges(now_, consistent_snapshot);
+  EXPECT_GE(first.buckets.size(), ChangeReader::kTakenMax);
+  EXPECT_LT(first.buckets.size(), ChangeReader::kTakenMax + ChangeReader::kTakenMax / 8);
   ASSERT_LT(first.next_partition, kPartitionCount);
   for (const BucketChange& change : first.buckets) {
     ASSERT_LT(change.partition, first.next_partition);
@@ -350,7 +353,7 @@ TEST_P(LimiterSavingInPartsTest, TooManyChangesAreTakenInParts) {
   Decide({{early, "10/h"}});
 
   const LimiterChanges second =
-      limiter_->TakeChanges(now_, consistent_snapshot, first.next_partition);
+      ChangeReader(limiter_->table()).TakeChanges(now_, consistent_snapshot, first.next_partition);
   EXPECT_EQ(second.next_partition, kPartitionCount);
   EXPECT_EQ(first.buckets.size() + second.buckets.size(), buckets);
   for (const BucketChange& change : second.buckets) {

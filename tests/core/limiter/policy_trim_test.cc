@@ -11,6 +11,7 @@
 
 #include "gtest/gtest.h"
 
+#include "core/limiter/change_reader.h"
 #include "core/policies/overrides.h"
 #include "core/policies/policies.h"
 #include "tests/core/limiter/hold_fixture.h"
@@ -166,9 +167,9 @@ TEST_F(PolicyTrimTest, OverridesThatChangeMeanwhileCount) {
 
 TEST_F(PolicyTrimTest, CutIsAChangeThatIsWrittenEvenIfTimeWentBack) {
   ASSERT_TRUE(Take("k", 1000));
-  static_cast<void>(limiter_->TakeChanges(now_, false));
+  static_cast<void>(ChangeReader(limiter_->table()).TakeChanges(now_, false));
   EXPECT_EQ(OverrideAndTrim("k", {"100/m"}), 1U);
-  const LimiterChanges changes = limiter_->TakeChanges(now_, false);
+  const LimiterChanges changes = ChangeReader(limiter_->table()).TakeChanges(now_, false);
   ASSERT_EQ(changes.buckets.size(), 1U);
   EXPECT_TRUE(changes.buckets[0].went_back);
 }

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "core/limiter/change_hub.h"
+#include "core/limiter/change_reader.h"
 #include "core/limiter/limiter.h"
 #include "core/limiter/limiter_restore.h"
 #include "core/limiter/limiter_upkeep.h"
@@ -24,14 +25,15 @@
 namespace weir {
 
 // The records with a dictionary of the limits that they name, and the limits' places there in place
-// of their ids. Requires: this thread's present Taking of `limiter` has them.
-[[nodiscard]] inline LimiterChanges WithDictionary(const Limiter& limiter, LimiterChanges records) {
+// of their ids. Requires: this thread's present ChangesLock has taken them.
+[[nodiscard]] inline LimiterChanges WithDictionary(const ChangeReader& reader,
+                                                   LimiterChanges records) {
   std::map<LimitId, LimitId> places;
   records.limits.clear();
   const auto rename = [&](LimitId& id) {
     const LimitId next{static_cast<std::uint32_t>(places.size())};
     const auto [place, is_new] = places.try_emplace(id, next);
-    if (is_new) records.limits.push_back({next, limiter.LimitOf(id)});
+    if (is_new) records.limits.push_back({next, reader.LimitOf(id)});
     id = place->second;
   };
   for (BucketChange& change : records.buckets) rename(change.key.limit);
@@ -65,26 +67,26 @@ class ReplicaLink final : public ChangeConsumer {
     records.overflowed_partitions.clear();
     frames_.push_back({.flushes = false,
                        .time = batch.time,
-                       .records = WithDictionary(primary_.limiter(), std::move(records))});
+                       .records = WithDictionary(primary_.reader(), std::move(records))});
   }
 
   // Takes all changes as a complete save does, so that ids may be given out again.
   void Take() {
-    primary_.limiter().BeginSave();
+    primary_.reader().BeginSave();
     primary_.TakeAll();
-    static_cast<void>(primary_.limiter().TakeLimits());
-    primary_.limiter().EndSave();
+    static_cast<void>(primary_.reader().TakeLimits());
+    primary_.reader().EndSave();
   }
   // Copies the partitions that must be copied, as they are now.
   void Copy() {
-    const Limiter::Taking taking(primary_.limiter());
+    const ChangesLock changes_lock(primary_.reader());
     std::exchange(to_copy_, PartitionSet()).ForEach([&](std::size_t partition) {
       const Instant now = primary_.clock().Now();
       LimiterChanges copy;
-      primary_.limiter().CopyPartition(partition, now, copy);
+      primary_.reader().CopyPartition(partition, now, copy);
       frames_.push_back({.flushes = false,
                          .time = now,
-                         .records = WithDictionary(primary_.limiter(), std::move(copy))});
+                         .records = WithDictionary(primary_.reader(), std::move(copy))});
     });
   }
   void Deliver(std::size_t frames_max) {

@@ -10,6 +10,7 @@
 
 #include "gtest/gtest.h"
 
+#include "core/limiter/change_reader.h"
 #include "tests/random/random_load.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/model_disk.h"
@@ -58,7 +59,7 @@ class SavedLives {
     Use(2);
     // One that fails may have been written nevertheless.
     if (!fails || Draw(random_, 1) == 0) disk_.Save(part.changes, part.policies);
-    if (!fails) return state_->limiter.EndSave();
+    if (!fails) return ChangeReader(state_->limiter.table()).EndSave();
     unsaved_ = std::move(part);
   }
 

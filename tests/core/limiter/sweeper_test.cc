@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/check.h"
+#include "core/limiter/limiter.h"
 #include "core/table/key_bound.h"
 #include "tests/random/generators.h"
 #include "tests/support/fake_clock.h"

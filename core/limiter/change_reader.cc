@@ -1,7 +1,7 @@
-// The limiter's part in saving and loading its state, and in sending it to replicas.
+#include "core/limiter/change_reader.h"
+
 #include <algorithm>
 #include <cstddef>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,7 +13,6 @@
 #include "core/base/check.h"
 #include "core/base/id_type.h"
 #include "core/limiter/isolation.h"
-#include "core/limiter/limiter.h"
 #include "core/limiter/limiter_table.h"
 #include "core/rules/rule.h"
 #include "core/table/partition_set.h"
@@ -37,40 +36,6 @@ void MakeRoom(std::size_t more, std::vector<T>& list) {
   if (list.capacity() < wanted) list.reserve(std::max(wanted, 2 * list.capacity()));
 }
 
-}  // namespace
-
-void Limiter::StartNoting() {
-  const Isolation everything(table_);
-  if (table_.logs_changes) return;
-  table_.logs_changes = true;
-  table_.registry.StartNoting();
-  for (std::size_t i = 0; i < kPartitionCount; ++i) {
-    if (HoldTable* const holds = table_.buckets.holds(i)) holds->StartNoting();
-  }
-  table_.FitBound();
-}
-
-void Limiter::StopNoting() {
-  const Isolation everything(table_);
-  table_.logs_changes = false;
-  table_.registry.StopNoting();
-  for (std::size_t i = 0; i < kPartitionCount; ++i) {
-    table_.buckets.partition(i).ForgetChanges();
-    if (HoldTable* const holds = table_.buckets.holds(i)) holds->StopNoting();
-    table_.buckets.ShowHolds(i);
-    table_.buckets.ShowSize(i);
-  }
-  table_.FitBound();
-}
-
-TableGeneration Limiter::generation() const ABSL_NO_THREAD_SAFETY_ANALYSIS {
-  return table_.generation;
-}
-
-std::size_t Limiter::SlotsShown(std::size_t partition) const noexcept {
-  return table_.buckets.SlotsShown(partition);
-}
-
 // A changed hold, or the changed sums of a bucket, count as this many changed buckets: the time
 // that they take.
 constexpr std::size_t kBucketsPerHold = 8;
@@ -78,9 +43,9 @@ constexpr std::size_t kBucketsPerHold = 8;
 // The number of partitions by which a fetch into the cache is ahead of the changes being taken.
 constexpr std::size_t kAhead = 8;
 
-// Adds what has changed, or all of some partitions, to changes. Requires: this thread has
-// table_.changes_mutex.
-class Limiter::TakingChanges {
+// Adds what has changed, or all of some partitions, to changes. Requires: this thread has a
+// ChangesLock.
+class ChangeCollector {
  public:
   struct TakenPartition {
     std::uint16_t index = 0;
@@ -88,7 +53,8 @@ class Limiter::TakingChanges {
     std::vector<LoggedChange> buckets;
   };
 
-  TakingChanges(Limiter& limiter, LimiterChanges& changes) : limiter_(limiter), changes_(changes) {}
+  ChangeCollector(LimiterTable& table, LimiterChanges& changes)
+      : table_(table), changes_(changes) {}
 
   void TakePartition(std::size_t index, TakenPartition& taken);
   void AddBuckets(const TakenPartition& taken, std::optional<Instant> now);
@@ -100,31 +66,31 @@ class Limiter::TakingChanges {
  private:
   [[nodiscard]] bool IsFull(LimitId id, const Bucket& bucket, std::optional<Instant> now) const;
 
-  Limiter& limiter_;
+  LimiterTable& table_;
   LimiterChanges& changes_;
 };
 
 // Takes what has changed in a partition: the buckets into `taken`, and the holds. Requires: it is
 // locked.
-void Limiter::TakingChanges::TakePartition(std::size_t index, TakenPartition& taken) {
-  Partition& partition = limiter_.table_.buckets.partition(index);
+void ChangeCollector::TakePartition(std::size_t index, TakenPartition& taken) {
+  Partition& partition = table_.buckets.partition(index);
   taken.index = static_cast<std::uint16_t>(index);
   taken.overflowed = partition.everything_changed();
   taken.buckets.clear();
   if (taken.overflowed) {
     partition.ForgetChanges();
-    if (HoldTable* const holds = limiter_.table_.buckets.holds(index)) holds->ForgetChanges();
-    limiter_.table_.buckets.ShowHolds(index);
+    if (HoldTable* const holds = table_.buckets.holds(index)) holds->ForgetChanges();
+    table_.buckets.ShowHolds(index);
   } else {
     partition.TakeChangesInto(taken.buckets);
     TakeHolds(index);
   }
-  limiter_.table_.buckets.ShowSize(index);
+  table_.buckets.ShowSize(index);
 }
 
 // Adds the buckets of a partition that must be written. No id has been given out again since they
-// were logged or copied: table_.changes_mutex is held.
-void Limiter::TakingChanges::AddBuckets(const TakenPartition& taken, std::optional<Instant> now) {
+// were logged or copied: a ChangesLock is held.
+void ChangeCollector::AddBuckets(const TakenPartition& taken, std::optional<Instant> now) {
   for (const LoggedChange& change : taken.buckets) {
     const bool full = IsFull(change.limit(), change.bucket(), now);
     if (full && !change.went_back()) continue;
@@ -138,7 +104,7 @@ void Limiter::TakingChanges::AddBuckets(const TakenPartition& taken, std::option
 }
 
 // Completes the buckets from the index `first` on, which are copies, without those that are full.
-void Limiter::TakingChanges::DropFull(std::size_t first, std::optional<Instant> now) {
+void ChangeCollector::DropFull(std::size_t first, std::optional<Instant> now) {
   const auto begin = changes_.buckets.begin() + static_cast<std::ptrdiff_t>(first);
   const auto is_full = [&](const BucketChange& copy) {
     return IsFull(copy.key.limit, copy.bucket, now);
@@ -146,20 +112,19 @@ void Limiter::TakingChanges::DropFull(std::size_t first, std::optional<Instant> 
   changes_.buckets.erase(std::remove_if(begin, changes_.buckets.end(), is_full),
                          changes_.buckets.end());
   std::for_each(begin, changes_.buckets.end(), [&](BucketChange& copy) {
-    copy.algorithm = limiter_.table_.registry.Get(copy.key.limit).shape().algorithm;
+    copy.algorithm = table_.registry.Get(copy.key.limit).shape().algorithm;
   });
 }
 
-bool Limiter::TakingChanges::IsFull(LimitId id, const Bucket& bucket,
-                                    std::optional<Instant> now) const {
+bool ChangeCollector::IsFull(LimitId id, const Bucket& bucket, std::optional<Instant> now) const {
   // No bucket carries the id any more.
-  if (!limiter_.table_.registry.IsUsed(id)) return true;
-  return now ? weir::IsFull(limiter_.table_.registry.Get(id), bucket, *now) : bucket == Bucket{};
+  if (!table_.registry.IsUsed(id)) return true;
+  return now ? weir::IsFull(table_.registry.Get(id), bucket, *now) : bucket == Bucket{};
 }
 
 // Requires: the partition is locked.
-void Limiter::TakingChanges::CopyHolds(std::size_t partition) {
-  const HoldTable* const holds = limiter_.table_.buckets.holds(partition);
+void ChangeCollector::CopyHolds(std::size_t partition) {
+  const HoldTable* const holds = table_.buckets.holds(partition);
   if (!holds) return;
   const auto index = static_cast<std::uint16_t>(partition);
   const auto copy = [&](const HoldSet& set, bool settled) {
@@ -184,8 +149,8 @@ void Limiter::TakingChanges::CopyHolds(std::size_t partition) {
 }
 
 // Takes the changed holds and sums of a partition. Requires: it is locked.
-void Limiter::TakingChanges::TakeHolds(std::size_t partition) {
-  HoldTable* const holds = limiter_.table_.buckets.holds(partition);
+void ChangeCollector::TakeHolds(std::size_t partition) {
+  HoldTable* const holds = table_.buckets.holds(partition);
   if (!holds) return;
   const auto index = static_cast<std::uint16_t>(partition);
   MakeRoom(holds->changes().size(), changes_.holds);
@@ -197,21 +162,59 @@ void Limiter::TakingChanges::TakeHolds(std::size_t partition) {
         changes_.sums.push_back(
             {index, bucket, sums ? std::optional<SettlementSums>(*sums) : std::nullopt});
       });
-  limiter_.table_.buckets.ShowHolds(partition);
+  table_.buckets.ShowHolds(partition);
 }
 
 // The time that TakePartition would take, in changed buckets. Requires: the partition is locked.
-std::size_t Limiter::TakingChanges::ChangesOf(std::size_t partition) {
-  const Partition& changed = limiter_.table_.buckets.partition(partition);
+std::size_t ChangeCollector::ChangesOf(std::size_t partition) {
+  const Partition& changed = table_.buckets.partition(partition);
   if (changed.everything_changed()) return 1;
-  const HoldTable* const holds = limiter_.table_.buckets.holds(partition);
+  const HoldTable* const holds = table_.buckets.holds(partition);
   return changed.changes() + (holds ? kBucketsPerHold * holds->changes().size() : 0);
 }
 
-void Limiter::CopyPartition(std::size_t partition, std::optional<Instant> now,
-                            LimiterChanges& changes) {
+}  // namespace
+
+ChangesLock::ChangesLock(const ChangeReader& reader) : lock_(reader.table_.changes_mutex) {}
+
+bool ChangeReader::logs_changes() const noexcept { return table_.logs_changes; }
+
+void ChangeReader::StartLogging() {
+  const Isolation everything(table_);
+  if (table_.logs_changes) return;
+  table_.logs_changes = true;
+  table_.registry.StartNoting();
+  for (std::size_t i = 0; i < kPartitionCount; ++i) {
+    if (HoldTable* const holds = table_.buckets.holds(i)) holds->StartNoting();
+  }
+  table_.FitBound();
+}
+
+void ChangeReader::StopLogging() {
+  const Isolation everything(table_);
+  table_.logs_changes = false;
+  table_.registry.StopNoting();
+  for (std::size_t i = 0; i < kPartitionCount; ++i) {
+    table_.buckets.partition(i).ForgetChanges();
+    if (HoldTable* const holds = table_.buckets.holds(i)) holds->StopNoting();
+    table_.buckets.ShowHolds(i);
+    table_.buckets.ShowSize(i);
+  }
+  table_.FitBound();
+}
+
+TableGeneration ChangeReader::generation() const ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  return table_.generation;
+}
+
+std::size_t ChangeReader::PublishedSlots(std::size_t partition) const noexcept {
+  return table_.buckets.SlotsShown(partition);
+}
+
+void ChangeReader::CopyPartition(std::size_t partition, std::optional<Instant> now,
+                                 LimiterChanges& changes) {
   MutexLock saving(table_.changes_mutex);
-  TakingChanges taking(*this, changes);
+  ChangeCollector collector(table_, changes);
   const auto index = static_cast<std::uint16_t>(partition);
   const std::size_t first = changes.buckets.size();
   {
@@ -226,18 +229,18 @@ void Limiter::CopyPartition(std::size_t partition, std::optional<Instant> now,
                                  .erased = false,
                                  .bucket = bucket});
     });
-    taking.CopyHolds(partition);
+    collector.CopyHolds(partition);
   }
   changes.rewritten_partitions.push_back(index);
-  taking.DropFull(first, now);
+  collector.DropFull(first, now);
 }
 
-LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool consistent_snapshot,
-                                    std::size_t first_partition, LimiterChanges changes) {
+LimiterChanges ChangeReader::TakeChanges(std::optional<Instant> now, bool consistent_snapshot,
+                                         std::size_t first_partition, LimiterChanges changes) {
   changes.Clear();
   WEIR_CHECK(table_.logs_changes);
   MutexLock saving(table_.changes_mutex);
-  TakingChanges taking(*this, changes);
+  ChangeCollector collector(table_, changes);
   changes.generation = table_.generation;
   if (table_.hashers.size() > 1) changes.new_secret = secret();
   PartitionSet changed;
@@ -253,21 +256,21 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool consistent_
       cut.emplace(table_.buckets, changed);
     } while (table_.changed_partitions.TakeInto(changed));
     std::size_t logged = 0;
-    changed.ForEach([&](std::size_t i) { logged += taking.ChangesOf(i); });
+    changed.ForEach([&](std::size_t i) { logged += collector.ChangesOf(i); });
     if (logged > kTakenMax) cut.reset();
   }
-  const auto add = [&](TakingChanges::TakenPartition& partition) {
+  const auto add = [&](ChangeCollector::TakenPartition& partition) {
     if (partition.overflowed) changes.overflowed_partitions.push_back(partition.index);
     KeepLast(partition.buckets);
-    taking.AddBuckets(partition, now);
+    collector.AddBuckets(partition, now);
   };
   if (cut) {
-    std::vector<TakingChanges::TakenPartition> taken;
-    changed.ForEach([&](std::size_t i) { taking.TakePartition(i, taken.emplace_back()); });
+    std::vector<ChangeCollector::TakenPartition> taken;
+    changed.ForEach([&](std::size_t i) { collector.TakePartition(i, taken.emplace_back()); });
     cut.reset();
-    for (TakingChanges::TakenPartition& partition : taken) add(partition);
+    for (ChangeCollector::TakenPartition& partition : taken) add(partition);
   } else {
-    TakingChanges::TakenPartition taken;
+    ChangeCollector::TakenPartition taken;
     std::vector<std::uint16_t> all;
     changed.ForEach([&](std::size_t i) { all.push_back(static_cast<std::uint16_t>(i)); });
     changes.buckets.reserve(std::min(all.size(), kTakenMax));
@@ -284,7 +287,7 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool consistent_
       }
       {
         const PartitionLock lock(table_.buckets, i);
-        taking.TakePartition(i, taken);
+        collector.TakePartition(i, taken);
       }
       add(taken);
     }
@@ -294,9 +297,19 @@ LimiterChanges Limiter::TakeChanges(std::optional<Instant> now, bool consistent_
   return changes;
 }
 
-const Limit& Limiter::LimitOf(LimitId id) const noexcept { return table_.registry.LastMeaning(id); }
+const Limit& ChangeReader::LimitOf(LimitId id) const noexcept {
+  return table_.registry.LastMeaning(id);
+}
 
-std::size_t Limiter::CountHolds(std::size_t partition) {
+std::vector<LimitChange> ChangeReader::TakeLimits() { return table_.registry.TakeChanges(); }
+
+void ChangeReader::BeginSave() { table_.registry.BeginSave(); }
+
+void ChangeReader::EndSave() { table_.registry.EndSave(); }
+
+const HashSecret& ChangeReader::secret() const noexcept { return table_.hasher().secret(); }
+
+std::size_t ChangeReader::CountHolds(std::size_t partition) {
   const PartitionLock lock(table_.buckets, partition);
   const HoldTable* const holds = table_.buckets.holds(partition);
   return holds ? holds->size() : 0;
