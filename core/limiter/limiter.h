@@ -122,7 +122,7 @@ class Limiter {
                                                   Instant now,
                                                   Introducer introducer = kNoIntroducer);
 
-  // --- After a Reserve that must wait (limiter_waiting.cc) ---
+  // --- After a Reserve that must wait ---
 
   // The verdict of a reservation after the wait: admitted, with the numbers at `now`.
   [[nodiscard]] Verdict Settle(const Reservation& reservation, Instant now);
@@ -133,7 +133,7 @@ class Limiter {
   // instant. Several reservations are given back from the greatest number to the smallest.
   void GiveBack(const Reservation& reservation);
 
-  // --- Holds (limiter_holds.cc) ---
+  // --- Holds ---
 
   // Like Decide, or like Take if `hold.upto` is above 0, but an admission is held: one hold for
   // each key of the request, under the same id. A hold that is not settled within its TTL is

@@ -2,17 +2,21 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+
+#include "absl/strings/str_cat.h"
 
 #include "core/base/instant.h"
 #include "core/rules/bucket.h"
 #include "core/rules/limit.h"
+#include "core/rules/limit_counters.h"
 #include "core/rules/rule.h"
+#include "core/words/limit_grammar.h"
+#include "core/words/policies.h"
 
 namespace weir {
-
-class Policies;
 
 struct LiveBucket {
   Limit limit;
@@ -40,6 +44,13 @@ struct LiveBucket {
 }
 
 // The name of a limit's bucket in RL.INSPECT: its text, "@policy#position" or "cl.throttle".
-[[nodiscard]] std::string BucketName(const Policies& policies, const Limit& limit);
+[[nodiscard]] inline std::string BucketName(const Policies& policies, const Limit& limit) {
+  const LimitOwner owner = limit.owner();
+  if (owner == LimitOwner{}) return LimitText(limit);
+  if (owner == kThrottleOwner) return std::string(kThrottleName);
+  const std::shared_ptr<const Policy> policy = policies.FindById(owner.policy);
+  return absl::StrCat("@", policy ? policy->name : "", "#", owner.position,
+                      limit.shape().shadow ? ",shadow" : "");
+}
 
 }  // namespace weir
