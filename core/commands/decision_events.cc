@@ -75,13 +75,13 @@ void DecisionEvents::Collect(const ParsedRequest& request, const Verdict& verdic
 void DecisionEvents::CollectCharge(const ParsedRequest& request, const Charged& charged,
                                    const EventTerms& terms) {
   const Verdict& verdict = charged.verdict;
-  auto there = charged.there.begin();
+  auto available = charged.available_before.begin();
   for (std::size_t i = 0; i < verdict.decisions.size(); ++i) {
     if ((verdict.repeated >> i & 1) != 0) continue;
     const Answer answer = {request.checks[i], NameOf(request, i), verdict.decisions[i]};
     if (!answer.decision.allowed) AddDenied(answer, terms);
     if ((charged.beyond >> i & 1) != 0) {
-      AddUsed(answer, static_cast<std::uint64_t>(*there++), terms);
+      AddUsed(answer, static_cast<std::uint64_t>(*available++), terms);
     } else {
       const auto left = static_cast<std::uint64_t>(answer.decision.remaining);
       AddUsed(answer, SumOf(left, CostOf(request.checks, verdict, i, 1)), terms);

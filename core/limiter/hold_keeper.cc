@@ -68,7 +68,7 @@ void HoldKeeper::CountTrimmed(HoldStore& store, const SlotKey& bucket, const Lim
               [&](SettlementSums& sums) { CountTrim(limit, before, after, now, max_wait_, sums); });
 }
 
-Bucket HoldKeeper::CountHeld(HoldStore& store, const SlotKey& bucket) {
+Bucket HoldKeeper::HeldBucket(HoldStore& store, const SlotKey& bucket) {
   const HoldTable* const holds = store.holds();
   if (!holds) return {};
   ++visits_;
@@ -79,7 +79,7 @@ Bucket HoldKeeper::CountHeld(HoldStore& store, const SlotKey& bucket) {
 void HoldKeeper::CountHeldAgain(HoldStore& store, const SlotKey& slot, Instant now) const {
   const std::optional<Bucket> stored = store.FindBucket(slot);
   if (!stored) return;
-  const Bucket counted = CountHeld(store, slot);
+  const Bucket counted = HeldBucket(store, slot);
   if (counted != *stored) store.StoreBucket(slot, registry_.Get(slot.limit), counted, now);
 }
 

@@ -115,7 +115,7 @@ class HoldKeeper {
   [[nodiscard]] Nanos max_wait() const noexcept { return max_wait_; }
   // Returns the bucket of a held limit: the tokens of the key's open holds, until the last of these
   // ends. Cost: HoldTable::HeldOf.
-  [[nodiscard]] static Bucket CountHeld(HoldStore& store, const SlotKey& bucket);
+  [[nodiscard]] static Bucket HeldBucket(HoldStore& store, const SlotKey& bucket);
 
   // --- Reserving, as Limiter::DecideAndHold says ---
 
@@ -185,8 +185,8 @@ class HoldKeeper {
   // Remove an open hold, or a mark, and change no bucket.
   void ForgetOpen(HoldTable& holds, Hold& hold);
   void ForgetMark(HoldTable& holds, Hold& mark);
-  // Make the bucket of a held limit, if it is stored, what CountHeld returns: after a change of the
-  // key's open holds that have tokens of the limit.
+  // Make the bucket of a held limit, if it is stored, what HeldBucket returns: after a change of
+  // the key's open holds that have tokens of the limit.
   void CountHeldAgain(HoldStore& store, const SlotKey& slot, Instant now) const;
 
  private:

@@ -338,7 +338,7 @@ Verdict Limiter::VerdictNow(const Reservation& reservation, bool allowed, Instan
   return weir::ReservationVerdict(reservation, buckets, allowed, now, table_.max_wait);
 }
 
-Verdict Limiter::Settle(const Reservation& reservation, Instant now) {
+Verdict Limiter::VerdictAfterWait(const Reservation& reservation, Instant now) {
   return VerdictNow(reservation, true, now);
 }
 
@@ -346,7 +346,7 @@ Verdict Limiter::Withdraw(const Reservation& reservation, Instant now) {
   return VerdictNow(reservation, false, now);
 }
 
-void Limiter::GiveBack(const Reservation& reservation) {
+void Limiter::ReturnTokens(const Reservation& reservation) {
   const ReservationLock lock = Lock(reservation);
   for (const Reservation::Part& part : reservation.parts) {
     LimitId id{};

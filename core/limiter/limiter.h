@@ -48,12 +48,13 @@
 
 namespace weir {
 
-// public-functions: 28, until
+// Returns a limit with the numbers that it was interned with.
+[[nodiscard]] inline std::optional<Limit> InternedNumbers(const Limit& limit) { return limit; }
+
 class Limiter {
  public:
   // Returns a limit with its present numbers, or nothing if it is gone.
   using PresentLimit = absl::FunctionRef<std::optional<Limit>(const Limit&)>;
-  static std::optional<Limit> AsItWasInterned(const Limit& limit) { return limit; }
 
   class PolicyTrim;  // policy_trim.h
 
@@ -125,13 +126,13 @@ class Limiter {
   // --- After a Reserve that must wait ---
 
   // The verdict of a reservation after the wait: admitted, with the numbers at `now`.
-  [[nodiscard]] Verdict Settle(const Reservation& reservation, Instant now);
+  [[nodiscard]] Verdict VerdictAfterWait(const Reservation& reservation, Instant now);
   // The verdict of a reservation that was given back before it was ready: denied, with the wait
   // that is left.
   [[nodiscard]] Verdict Withdraw(const Reservation& reservation, Instant now);
   // Gives back the tokens of buckets that are still as the reservation left them, all at one
   // instant. Several reservations are given back from the greatest number to the smallest.
-  void GiveBack(const Reservation& reservation);
+  void ReturnTokens(const Reservation& reservation);
 
   // --- Holds ---
 
@@ -154,24 +155,20 @@ class Limiter {
   // `present` as for Inspect, with the text of the key; without it LimiterOptions::present.
   using PresentLimitOfKey =
       absl::FunctionRef<std::optional<Limit>(const Limit&, std::string_view key)>;
-  [[nodiscard]] absl::StatusOr<Settled> SettleHold(const SettleRequest& request, Instant now);
-  [[nodiscard]] absl::StatusOr<Settled> SettleHold(const SettleRequest& request, Instant now,
-                                                   PresentLimitOfKey present);
+  [[nodiscard]] absl::StatusOr<Settled> SettleHold(
+      const SettleRequest& request, Instant now,
+      std::optional<PresentLimitOfKey> present = std::nullopt);
 
   [[nodiscard]] bool has_open_holds() const noexcept { return table_.keeper.counts().open() > 0; }
 
   // The first kInspectedMax of the key's open holds and, after them, marks, by their ids.
   [[nodiscard]] std::vector<LiveHold> InspectHolds(std::string_view key, Instant now,
-                                                   PresentLimit present = AsItWasInterned);
+                                                   PresentLimit present = InternedNumbers);
 
   // The work of this thread's calls so far: the slots, ids and holds that they visited. A bucket
   // that Inspect or Watch returns, and a hold that is settled, counts as several.
   [[nodiscard]] static std::uint64_t SlotsVisited() noexcept {
     return LimiterTable::slots_visited + HoldKeeper::Visits();
-  }
-  // The number of holds that this thread has found expired so far; answers may depend on it.
-  [[nodiscard]] static std::uint64_t HoldsFoundExpired() noexcept {
-    return HoldKeeper::FoundExpired();
   }
   // Returns the number of visits that a call about this key takes: of slots to find its buckets
   // (those of its partition, or one for each limit in use, if that is less), of due holds, and of
@@ -185,16 +182,16 @@ class Limiter {
   // nothing if it is gone.
   static constexpr std::size_t kInspectedMax = 1024;
   [[nodiscard]] std::vector<LiveBucket> Inspect(std::string_view key, Instant now,
-                                                PresentLimit present = AsItWasInterned);
+                                                PresentLimit present = InternedNumbers);
 
   // The time until all of the key's buckets are full; 0 if they are. `present` as above.
   [[nodiscard]] Nanos ResetAfter(std::string_view key, Instant now,
-                                 PresentLimit present = AsItWasInterned);
+                                 PresentLimit present = InternedNumbers);
 
   // Forgets the key's buckets: those of `limits`, or all if `limits` is empty. Returns how many of
   // them were not full. `present` as above.
   std::size_t Reset(std::string_view key, std::span<const Limit> limits, Instant now,
-                    PresentLimit present = AsItWasInterned);
+                    PresentLimit present = InternedNumbers);
 
  private:
   template <std::size_t kChecks>
@@ -240,8 +237,8 @@ class Limiter {
   template <std::size_t kChecks>
   void CountCharges(const LockedRequest<kChecks>& locked);
   void CountRefunds(const LockedRequest<kChecksMax>& locked);
-  [[nodiscard]] Bucket CountHeld(const Check& check, std::optional<LimitId> id);
-  class Holding;
+  [[nodiscard]] Bucket HeldBucket(const Check& check, std::optional<LimitId> id);
+  class HoldOpening;
   using ReservationLock = KeysLock<kChecksMax>;
   [[nodiscard]] ReservationLock Lock(const Reservation& reservation);
   [[nodiscard]] Verdict VerdictNow(const Reservation& reservation, bool allowed, Instant now);

@@ -18,19 +18,19 @@ namespace weir {
 
 // Returns the bucket of a held limit that is not stored (evicted, or lost in a crash): the sum of
 // the key's open holds. Bucket{} for other limits. Requires: the partition is locked.
-Bucket Limiter::CountHeld(const Check& check, std::optional<LimitId> id) {
+Bucket Limiter::HeldBucket(const Check& check, std::optional<LimitId> id) {
   if (!check.limit->is_held() || !id) return {};
   PartitionStore store(table_, check.hash.partition);
-  return HoldKeeper::CountHeld(store, {check.hash.hash, *id});
+  return HoldKeeper::HeldBucket(store, {check.hash.hash, *id});
 }
 
 // --- Reserving ---
 
 // A request that opens or renews holds, while its partitions are locked.
-class Limiter::Holding {
+class Limiter::HoldOpening {
  public:
-  Holding(Limiter& limiter, LockedRequest<kManyChecks>& locked, const HoldRequest& request,
-          Introducer introducer)
+  HoldOpening(Limiter& limiter, LockedRequest<kManyChecks>& locked, const HoldRequest& request,
+              Introducer introducer)
       : limiter_(limiter), locked_(locked), request_(request), introducer_(introducer) {
     for (const Check& check : locked.checks) {
       if (std::ranges::find(hashes_, check.hash) == hashes_.end()) hashes_.push_back(check.hash);
@@ -64,14 +64,14 @@ absl::StatusOr<Grant> Limiter::DecideAndHold(const Request& request, const HoldR
   Grant grant;
   const auto attempt = [&] {
     LockedRequest<kManyChecks> locked(*this, request, now);
-    return Holding(*this, locked, hold, introducer).RenewOrOpen(grant);
+    return HoldOpening(*this, locked, hold, introducer).RenewOrOpen(grant);
   };
   const absl::Status status = TryWithRoom(attempt(), attempt);
   if (!status.ok()) return status;
   return grant;
 }
 
-absl::Status Limiter::Holding::RenewOrOpen(Grant& grant) {
+absl::Status Limiter::HoldOpening::RenewOrOpen(Grant& grant) {
   const absl::StatusOr<HoldKeeper::Repeated> open =
       HoldKeeper::FindRepeated(keys_, request_, locked_.now);
   if (!open.ok()) return open.status();
@@ -90,7 +90,7 @@ absl::Status Limiter::Holding::RenewOrOpen(Grant& grant) {
 }
 
 // Decides the request and holds it if it is admitted.
-absl::Status Limiter::Holding::Open(Grant& grant) {
+absl::Status Limiter::HoldOpening::Open(Grant& grant) {
   HoldKeeper& keeper = limiter_.table_.keeper;
   grant.granted = HoldKeeper::Decide(locked_.plan, locked_.checks, request_, locked_.now);
   if (grant.granted == 0) return limiter_.ConcludeMany(locked_, introducer_, grant.verdict);
@@ -112,7 +112,7 @@ absl::Status Limiter::Holding::Open(Grant& grant) {
 }
 
 // Gives ids to all limits of the request: a hold needs that of a limit that was not charged, too.
-absl::Status Limiter::Holding::InternAll() {
+absl::Status Limiter::HoldOpening::InternAll() {
   for (std::size_t i = 0; i < locked_.plan.size(); ++i) {
     if (!locked_.plan.AsksBucket(i) || locked_.found[i].id) continue;
     LimitHint no_hint;
@@ -126,14 +126,11 @@ absl::Status Limiter::Holding::InternAll() {
 
 // --- Settling and looking ---
 
-absl::StatusOr<Settled> Limiter::SettleHold(const SettleRequest& request, Instant now) {
-  return SettleHold(request, now, [this](const Limit& interned, std::string_view) {
-    return table_.keeper.PresentNumbers(interned);
-  });
-}
-
 absl::StatusOr<Settled> Limiter::SettleHold(const SettleRequest& request, Instant now,
-                                            PresentLimitOfKey present) {
+                                            std::optional<PresentLimitOfKey> present) {
+  const auto interned = [this](const Limit& limit, std::string_view) {
+    return table_.keeper.PresentNumbers(limit);
+  };
   WEIR_CHECK(!request.keys.empty());
   WEIR_CHECK(request.keys.size() <= kChecksMax);
   const ReservationLock lock(table_.buckets, request.keys.size(),
@@ -146,7 +143,8 @@ absl::StatusOr<Settled> Limiter::SettleHold(const SettleRequest& request, Instan
     table_.ExpireHolds(key.key.hash, now);
     keys.push_back({&stores.emplace_back(table_, key.key.hash.partition), key.key.hash.hash});
   }
-  absl::StatusOr<Settled> settled = table_.keeper.Settle(request, keys, now, present);
+  absl::StatusOr<Settled> settled =
+      table_.keeper.Settle(request, keys, now, present.value_or(interned));
   if (settled.ok() && settled->settled && !settled->foreign) AdvanceDecisionTime(lock, now);
   return settled;
 }

@@ -285,7 +285,7 @@ void LimiterRestore::InsertRestoredHeld(std::size_t partition, Instant now) {
   PartitionStore store(table_, partition);
   for (const auto& [hash, id] : held) {
     const KeyHash key{hash, static_cast<std::uint16_t>(partition)};
-    table_.InsertAlone(key, id, table_.registry.Get(id), HoldKeeper::CountHeld(store, {hash, id}),
+    table_.InsertAlone(key, id, table_.registry.Get(id), HoldKeeper::HeldBucket(store, {hash, id}),
                        now);
   }
 }

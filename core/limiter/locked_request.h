@@ -56,7 +56,7 @@ struct Limiter::LockedRequest {
   void CountHeldBuckets(Limiter& limiter) {
     for (std::size_t i = 0; i < plan.size(); ++i) {
       if (!plan.AsksBucket(i) || found[i].slot) continue;
-      plan.bucket(i).present = limiter.CountHeld(checks[i], found[i].id);
+      plan.bucket(i).present = limiter.HeldBucket(checks[i], found[i].id);
     }
   }
   static bool HasOpenHolds(const KeysLock<kChecks>& lock) noexcept {

@@ -119,7 +119,7 @@ Charged Plan<kChecks>::Charge(Instant now) {
     const bool within = decision.allowed;
     if (ChargeBucket(i, now)) {
       charged.beyond |= std::uint64_t{1} << i;
-      charged.there.push_back(decision.remaining);
+      charged.available_before.push_back(decision.remaining);
     }
     any_new_ = any_new_ || IsNew(i);
     const bool can_retry = within && static_cast<std::uint64_t>(decision.remaining) > bucket.keep;
@@ -159,7 +159,7 @@ Verdict Plan<kChecks>::Refund(Instant now) {
 // Decides the shadow limits again, and bans them: their tokens must be there when those of the
 // other limits are. Returns the wait until then. Requires: Decide has allowed the request.
 template <std::size_t kChecks>
-Nanos Plan<kChecks>::SettleShadows(Instant now) {
+Nanos Plan<kChecks>::DecideShadowsAt(Instant now) {
   WEIR_CHECK(allowed_);
   Nanos wait{0};
   for (std::size_t i = 0; i < size(); ++i) {
@@ -187,7 +187,7 @@ Reservation Plan<kChecks>::Reserve(Instant now, Nanos patience) {
   reservation.ready = now;
   Decide(now, Purpose::kLook, patience);
   if (allowed_) {
-    reservation.ready += SettleShadows(now);
+    reservation.ready += DecideShadowsAt(now);
     WEIR_CHECK(reservation.ready <= now + patience);
   } else {
     for (std::size_t i = 0; i < size(); ++i) {

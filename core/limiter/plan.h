@@ -243,7 +243,7 @@ class Plan {
   [[nodiscard]] std::int64_t TimesAffordable(Instant now, std::int64_t most) const;
   void BanBeforeDecide(std::size_t i, Instant now);
   void BanShadows(Instant now);
-  Nanos SettleShadows(Instant now);
+  Nanos DecideShadowsAt(Instant now);
 
   const std::span<const Check, kExtent> request_;
   const Nanos max_wait_;

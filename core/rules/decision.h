@@ -54,7 +54,7 @@ struct Charged {
       0;  // one bit per check, as in Verdict::repeated: the tokens were not there
   // For each bit of `beyond`, in order: the tokens that were there before the charge. (For the
   // other checks that number is the sum of the charge and the tokens that remain.)
-  absl::InlinedVector<std::int64_t, 1> there;
+  absl::InlinedVector<std::int64_t, 1> available_before;
 };
 
 // The answer to a request for as many tokens as are available.

@@ -151,7 +151,7 @@ class LimitHost {
     return !call_.queued && call_.session.may_wait() && !shared().open_waits.refuses();
   }
   void Wait(const ParsedRequest& request, Reservation reservation) {
-    if (call_.RefusedChange()) return shared().limiter.GiveBack(reservation);
+    if (call_.RefusedChange()) return shared().limiter.ReturnTokens(reservation);
     call_.session.Wait(std::make_unique<ServerWaiter>(thread(), call_.client().record(), request,
                                                       std::move(reservation)));
   }

@@ -40,7 +40,7 @@ void OpenWaits::GiveBackIf(absl::FunctionRef<bool(const ClientRecord&)> ends) {
       next = wait;
       continue;
     }
-    limiter_.GiveBack(*wait->second.reservation);
+    limiter_.ReturnTokens(*wait->second.reservation);
     next = waits_.erase(wait);
   }
 }

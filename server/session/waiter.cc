@@ -28,7 +28,7 @@ bool ServerWaiter::Serve(RespWriter& reply, Instant now) {
   over_ = true;
   const bool is_served = services.open_waits.Remove(request_.reservation());
   if (is_served) {
-    Answer(reply, services.limiter.Settle(request_.reservation(), now));
+    Answer(reply, services.limiter.VerdictAfterWait(request_.reservation(), now));
   } else {
     worker_.Fail(reply, services.is_primary() ? kClosingWaitError : kDemotedWaitError);
   }
@@ -45,7 +45,7 @@ void ServerWaiter::Withdraw(RespWriter& reply, Instant now) {
 void ServerWaiter::GiveBack() {
   Services& services = worker_.services;
   if (!services.open_waits.Remove(request_.reservation())) return;
-  services.limiter.GiveBack(request_.reservation());
+  services.limiter.ReturnTokens(request_.reservation());
 }
 
 void ServerWaiter::Answer(RespWriter& reply, const Verdict& verdict) {

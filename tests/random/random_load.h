@@ -189,8 +189,9 @@ class RandomUse {
     const auto admission = limiter_.Reserve(request, std::chrono::seconds{5}, now_);
     if (!admission.ok()) return admission.status().ToString();
     std::string text = "reserve " + Told(admission->verdict);
-    if (admission->reservation && gives_back) limiter_.GiveBack(*admission->reservation);
-    if (admission->reservation) text += Told(limiter_.Settle(*admission->reservation, now_));
+    if (admission->reservation && gives_back) limiter_.ReturnTokens(*admission->reservation);
+    if (admission->reservation)
+      text += Told(limiter_.VerdictAfterWait(*admission->reservation, now_));
     return text;
   }
 

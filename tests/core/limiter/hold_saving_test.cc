@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/limiter/hold_keeper.h"
 #include "core/table/hold_changes.h"
 #include "tests/core/limiter/hold_fixture.h"
 #include "tests/support/take_all.h"
@@ -98,14 +99,14 @@ TEST_F(HoldSavingTest, ExpiryIsSavedWithWhatItGivesBack) {
 // The thread of a client must know whether its answer depends on an expiry that is not saved yet.
 TEST_F(HoldSavingTest, ThreadKnowsOfTheExpiriesThatItHasFound) {
   EXPECT_TRUE(Reserve({{"k", "100/h", 40}}, "a", seconds{10}));
-  const std::uint64_t before = Limiter::HoldsFoundExpired();
+  const std::uint64_t before = HoldKeeper::FoundExpired();
   EXPECT_EQ(Remaining("k", "100/h"), 60);
-  EXPECT_EQ(Limiter::HoldsFoundExpired(), before);
+  EXPECT_EQ(HoldKeeper::FoundExpired(), before);
   now_ += seconds{10};
   EXPECT_EQ(Remaining("k", "100/h"), 100);
-  EXPECT_EQ(Limiter::HoldsFoundExpired(), before + 1);
+  EXPECT_EQ(HoldKeeper::FoundExpired(), before + 1);
   EXPECT_EQ(Remaining("k", "100/h"), 100);
-  EXPECT_EQ(Limiter::HoldsFoundExpired(), before + 1);
+  EXPECT_EQ(HoldKeeper::FoundExpired(), before + 1);
 }
 
 TEST_F(HoldSavingTest, HeldBucketIsNotSaved) {

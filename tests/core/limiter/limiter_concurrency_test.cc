@@ -143,7 +143,7 @@ TEST_F(LimiterConcurrencyTest, WaitersForTwoKeysLeaveBothAtOnce) {
           limiter_->Reserve(request, std::chrono::seconds{60}, clock_.Now()).value();
       ASSERT_TRUE(admission.verdict.allowed);
       if (admission.reservation && ask % 4 != 0) {
-        limiter_->GiveBack(*admission.reservation);
+        limiter_->ReturnTokens(*admission.reservation);
       } else {
         ++served;
       }

@@ -91,7 +91,7 @@ class LimiterHistory : public ModelHistory {
   }
 
   void OnGiveBack(std::size_t place) override {
-    limiter_->GiveBack(reservations_[place]);
+    limiter_->ReturnTokens(reservations_[place]);
     reservations_.erase(reservations_.begin() + static_cast<std::ptrdiff_t>(place));
   }
 
@@ -135,7 +135,7 @@ class LimiterHistory : public ModelHistory {
     const auto at = static_cast<std::ptrdiff_t>(place);
     if (reservations_[place].ready <= kInstantMax) {
       MoveTo(std::max(now(), reservations_[place].ready));
-      ExpectSame(limiter_->Settle(reservations_[place], now()),
+      ExpectSame(limiter_->VerdictAfterWait(reservations_[place], now()),
                  model().Settle(waiters()[place], now()));
     }
     reservations_.erase(reservations_.begin() + at);

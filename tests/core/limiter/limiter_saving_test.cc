@@ -162,7 +162,7 @@ TEST_F(LimiterSavingTest, ErasesReservationsThatAreGivenBack) {
   const auto admission = limiter_->Reserve(Of({{"a", "1/s"}}), std::chrono::seconds{5}, now_);
   ASSERT_TRUE(admission.ok() && admission->reservation);
   EXPECT_FALSE(Only().erased);
-  limiter_->GiveBack(*admission->reservation);
+  limiter_->ReturnTokens(*admission->reservation);
   EXPECT_TRUE(Only().went_back);
 }
 
@@ -172,7 +172,7 @@ TEST_F(LimiterSavingTest, ErasesReservationsOnSeveralKeys) {
       limiter_->Reserve(Of({{"a", "1/s"}, {"b", "1/s"}}), std::chrono::seconds{5}, now_);
   ASSERT_TRUE(admission.ok() && admission->reservation);
   static_cast<void>(Changes());
-  limiter_->GiveBack(*admission->reservation);
+  limiter_->ReturnTokens(*admission->reservation);
   const LimiterChanges changes = Changes();
   ASSERT_EQ(changes.buckets.size(), 2U);
   for (const BucketChange& change : changes.buckets) EXPECT_TRUE(change.went_back);

@@ -55,7 +55,7 @@ TEST_F(LimiterWaitTest, ReservesWhatIsNotThereYet) {
   EXPECT_FALSE(third.verdict.allowed);
   EXPECT_EQ(third.verdict.retry_after, milliseconds{1500});
   now_ += milliseconds{500};
-  const Verdict settled = limiter_->Settle(*first.reservation, now_);
+  const Verdict settled = limiter_->VerdictAfterWait(*first.reservation, now_);
   EXPECT_TRUE(settled.allowed);
   EXPECT_EQ(settled.retry_after, Nanos{0});
   EXPECT_EQ(settled.reset_after, milliseconds{1500});
@@ -68,7 +68,7 @@ TEST_F(LimiterWaitTest, AReservationOwnsWhatItNeeds) {
   auto key = std::make_unique<std::string>("key");
   const Admission admission = Reserve({{*key, "2/s"}}, seconds{1});
   key.reset();
-  limiter_->GiveBack(*admission.reservation);
+  limiter_->ReturnTokens(*admission.reservation);
   EXPECT_EQ(Look({{"key", "2/s"}}), before);
 }
 
@@ -123,9 +123,10 @@ TEST_F(LimiterWaitTest, WaitsExactlyAsLongAsPeekSays) {
         continue;
       }
       RC_ASSERT(admission.reservation->ready == now_ + told.retry_after);
-      RC_ASSERT(limiter_->Settle(*admission.reservation, now_).decisions == Look(asked).decisions);
+      RC_ASSERT(limiter_->VerdictAfterWait(*admission.reservation, now_).decisions ==
+                Look(asked).decisions);
       if (*rc::gen::arbitrary<bool>()) continue;
-      limiter_->GiveBack(*admission.reservation);
+      limiter_->ReturnTokens(*admission.reservation);
       RC_ASSERT(Look(asked) == before);
     }
   });
@@ -146,7 +147,7 @@ TEST_F(LimiterWaitTest, GivenBackInTheOppositeOrderNothingIsLeft) {
       RC_ASSERT(admission.reservation.has_value());
       reservations.push_back(*std::move(admission.reservation));
     }
-    for (std::size_t i = reservations.size(); i-- > 0;) limiter_->GiveBack(reservations[i]);
+    for (std::size_t i = reservations.size(); i-- > 0;) limiter_->ReturnTokens(reservations[i]);
     RC_ASSERT(Look(all) == before);
   });
 }
@@ -193,7 +194,7 @@ TEST_F(LimiterWaitTest, EachBucketOfSeveralKeysIsAQueue) {
       if (!waiting.empty() && *Between(0, 2) == 0) {
         const auto leaver =
             std::next(waiting.begin(), *Between<std::ptrdiff_t>(0, std::ssize(waiting) - 1));
-        limiter_->GiveBack(leaver->second);
+        limiter_->ReturnTokens(leaver->second);
         for (Queue& queue : queues) queue.Leave(leaver->first);
         waiting.erase(leaver);
       } else {
