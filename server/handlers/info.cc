@@ -19,8 +19,8 @@
 #include "core/limiter/limiter_upkeep.h"
 #include "server/config/version.h"
 #include "server/health/health_watch.h"
+#include "server/measures/server_snapshot.h"
 #include "server/os/log.h"
-#include "server/session/server_reader.h"
 #include "server/session/worker.h"
 
 namespace weir {
@@ -85,7 +85,7 @@ std::string InfoValue(const Value& value) {
 template <typename Read>
 constexpr InfoField FieldIf(bool (*exists)(const Services&), std::string_view name, Read /*read*/) {
   return {.name = name,
-          .read = [](ServerReader& info) { return InfoValue(Read{}(info)); },
+          .read = [](ServerSnapshot& info) { return InfoValue(Read{}(info)); },
           .exists = exists};
 }
 template <typename Read>
@@ -96,7 +96,7 @@ constexpr InfoField Field(std::string_view name, Read read) {
 template <typename Read>
 constexpr InfoField BytesField(std::string_view name, Read read) {
   InfoField field = Field(name, read);
-  field.read_human = [](ServerReader& info) {
+  field.read_human = [](ServerSnapshot& info) {
     return HumanBytes(static_cast<std::uint64_t>(Read{}(info)));
   };
   return field;
@@ -222,7 +222,7 @@ constexpr InfoField kWeirFields[] = {
     Field("time_offset_ms", [](auto& info) { return info.TimeOffsetMillis(); }),
 };
 
-void ListCounters(ServerReader& info, std::string& text) {
+void ListCounters(ServerSnapshot& info, std::string& text) {
   const StatsNumbers counts = info.services.totals.CountersOf(info.services);
   StatsNumbers rates{};
   for (const Worker* worker : info.services.workers) {
@@ -246,7 +246,7 @@ void ListCounters(ServerReader& info, std::string& text) {
   AddLine(text, "pubsub_patterns", absl::StrCat(channels.Count(SubscriptionKind::kPattern)));
 }
 
-void ListCommands(ServerReader& info, std::string& text) {
+void ListCommands(ServerSnapshot& info, std::string& text) {
   for (const auto& [spec, row] : info.services.totals.CommandsOf(info.services)) {
     const std::uint64_t calls = TotalOf(row.times);
     const double micros = static_cast<double>(row.nanos) / 1000;
@@ -257,13 +257,13 @@ void ListCommands(ServerReader& info, std::string& text) {
   }
 }
 
-void ListErrors(ServerReader& info, std::string& text) {
+void ListErrors(ServerSnapshot& info, std::string& text) {
   for (const auto& [prefix, count] : info.services.totals.ErrorsOf(info.services)) {
     AddLine(text, absl::StrCat("errorstat_", prefix), absl::StrCat("count=", count));
   }
 }
 
-void ListLatencies(ServerReader& info, std::string& text) {
+void ListLatencies(ServerSnapshot& info, std::string& text) {
   for (const auto& [spec, row] : info.services.totals.CommandsOf(info.services)) {
     if (TotalOf(row.times) == 0) continue;
     const auto micros = [&times = row.times](std::uint64_t permille) {
@@ -284,7 +284,7 @@ std::int64_t WholeSeconds(Nanos span) {
 }
 
 // Of a replica. Sentinel never promotes one with priority 0.
-void ListLink(ServerReader& info, const LinkStatus& link, std::string& text) {
+void ListLink(ServerSnapshot& info, const LinkStatus& link, std::string& text) {
   const Settings& settings = info.services.settings;
   const ReplicationStatus& status = info.Replication();
   AddField(text, "master_host", link.primary.host);
@@ -306,7 +306,7 @@ void ListLink(ServerReader& info, const LinkStatus& link, std::string& text) {
 }
 
 // The fields of Redis, in its order, then weir's own.
-void ListReplication(ServerReader& info, std::string& text) {
+void ListReplication(ServerSnapshot& info, std::string& text) {
   const ReplicationStatus& status = info.Replication();
   AddField(text, "role", status.link ? "slave" : "master");
   if (status.link) ListLink(info, *status.link, text);
@@ -359,7 +359,7 @@ void ListReplication(ServerReader& info, std::string& text) {
   }
 }
 
-void ListKeyspace(ServerReader& info, std::string& text) {
+void ListKeyspace(ServerSnapshot& info, std::string& text) {
   const std::size_t buckets = info.services.CountBuckets(info.now);
   if (buckets == 0) return;
   AddLine(text, "db0", absl::StrCat("keys=", buckets, ",expires=", buckets, ",avg_ttl=0"));
@@ -397,7 +397,7 @@ bool IsWanted(const InfoSection& section, std::span<const std::string_view> want
 std::span<const InfoSection> InfoSections() { return kSections; }
 
 std::string InfoText(Services& services, Instant now, std::span<const std::string_view> sections) {
-  ServerReader info(services, now);
+  ServerSnapshot info(services, now);
   std::string text;
   for (const InfoSection& section : kSections) {
     if (!IsWanted(section, sections)) continue;

@@ -14,12 +14,12 @@
 
 namespace weir {
 
-class ServerReader;
+class ServerSnapshot;
 
 struct InfoField {
   std::string_view name;
-  std::string (*read)(ServerReader& info) = nullptr;
-  std::string (*read_human)(ServerReader& info) =
+  std::string (*read)(ServerSnapshot& info) = nullptr;
+  std::string (*read_human)(ServerSnapshot& info) =
       nullptr;  // the value of "name_human"; null: no such field
   bool (*exists)(const Services& services) = nullptr;  // null: always
 };
@@ -28,7 +28,7 @@ struct InfoSection {
   std::string_view name;
   std::span<const InfoField> fields = {};
   // In place of rows: adds a field for each counter, command or error.
-  void (*list)(ServerReader& info, std::string& text) = nullptr;
+  void (*list)(ServerSnapshot& info, std::string& text) = nullptr;
   bool is_default = true;
 };
 

@@ -16,7 +16,8 @@
 #include "server/config/version.h"
 #include "server/health/note.h"
 #include "server/os/process.h"
-#include "server/session/server_reader.h"
+#include "server/session/services.h"
+#include "server/session/worker.h"
 
 namespace weir {
 namespace {

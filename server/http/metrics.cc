@@ -25,10 +25,10 @@
 #include "server/http/http_route.h"
 #include "server/http/limit_labels.h"
 #include "server/http/request_tally.h"
+#include "server/measures/server_snapshot.h"
 #include "server/observe/metric_samples.h"
 #include "server/observe/metric_text.h"
 #include "server/os/process.h"
-#include "server/session/server_reader.h"
 
 namespace weir {
 namespace {
@@ -37,10 +37,10 @@ using prometheus::MetricFamily;
 using prometheus::MetricType;
 
 // The state that one scrape reads.
-class Scrape : public ServerReader {
+class Scrape : public ServerSnapshot {
  public:
   Scrape(Services& of_services, HttpServices& of_http, Instant of_now)
-      : ServerReader(of_services, of_now), http(of_http) {}
+      : ServerSnapshot(of_services, of_now), http(of_http) {}
 
   [[nodiscard]] const LimitLabels::Folded& Limits() {
     if (!limits_) {

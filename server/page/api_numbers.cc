@@ -25,11 +25,10 @@
 #include "server/http/http_exchange.h"
 #include "server/http/http_route.h"
 #include "server/http/request_tally.h"
+#include "server/measures/server_snapshot.h"
 #include "server/observe/latency_histogram.h"
 #include "server/page/api_parameters.h"
 #include "server/page/page_request.h"
-#include "server/session/server_reader.h"
-#include "server/session/worker.h"
 
 namespace weir {
 namespace {
@@ -137,7 +136,7 @@ std::string VerdictJson(const Services& services) {
 
 std::string NowJson(HttpExchange& exchange) {
   Services& services = exchange.services();
-  ServerReader server(services, exchange.now());
+  ServerSnapshot server(services, exchange.now());
   const bool is_replica = services.is_replica();
   const std::string_view read_only =
       is_replica ? "this server is a replica" : ReadOnlyReason(exchange);

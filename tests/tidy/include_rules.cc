@@ -33,8 +33,8 @@ const std::map<std::string_view, std::vector<std::string_view>>& Rooms() {
       {"core", {"base", "spelling", "rules", "table", "words", "policies", "limiter", "commands"}},
       {"module", {"api", "values", "handlers"}},
       {"server",
-       {"os", "config", "commands", "state", "access", "observe", "session", "health", "handlers",
-        "http", "json", "page", "net", "replicas"}},
+       {"os", "config", "commands", "state", "access", "observe", "session", "health", "measures",
+        "handlers", "http", "json", "page", "net", "replicas"}},
   };
   return kRooms;
 }

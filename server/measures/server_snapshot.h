@@ -29,12 +29,12 @@ namespace weir {
   return IsKept(services) && !services.admission().loading();
 }
 
-class ServerReader {
+class ServerSnapshot {
  public:
-  ServerReader(Services& of_services, Instant of_now)
+  ServerSnapshot(Services& of_services, Instant of_now)
       : services(of_services), now(of_now), host_now(of_services.clock.HostNow()) {}
-  ServerReader(const ServerReader&) = delete;
-  ServerReader& operator=(const ServerReader&) = delete;
+  ServerSnapshot(const ServerSnapshot&) = delete;
+  ServerSnapshot& operator=(const ServerSnapshot&) = delete;
 
   [[nodiscard]] std::int64_t UptimeSeconds() const {
     return std::chrono::duration_cast<std::chrono::seconds>(host_now - services.started).count();
