@@ -21,21 +21,10 @@
 namespace weir {
 
 // The upper bounds of the buckets of durations.
-inline constexpr auto kDurationBounds = std::to_array<Nanos>({
-    std::chrono::nanoseconds{1'000},
-    std::chrono::nanoseconds{2'500},
-    std::chrono::microseconds{5},
-    std::chrono::microseconds{10},
-    std::chrono::microseconds{25},
-    std::chrono::microseconds{50},
-    std::chrono::microseconds{100},
-    std::chrono::microseconds{250},
-    std::chrono::milliseconds{1},
-    std::chrono::milliseconds{5},
-    std::chrono::milliseconds{25},
-    std::chrono::milliseconds{100},
-});
-static_assert(kDurationBounds.size() == 12);
+inline constexpr auto kDurationBounds =
+    std::to_array<Nanos>({Nanos{1'000}, Nanos{2'500}, Nanos{5'000}, Nanos{10'000}, Nanos{25'000},
+                          Nanos{50'000}, Nanos{100'000}, Nanos{250'000}, Nanos{1'000'000},
+                          Nanos{5'000'000}, Nanos{25'000'000}, Nanos{100'000'000}});
 
 [[nodiscard]] inline double Seconds(Nanos span) { return static_cast<double>(span.count()) / 1e9; }
 
