@@ -14,7 +14,7 @@
 #include "core/rules/limit_counters.h"
 #include "core/rules/rule.h"
 #include "core/words/limit_grammar.h"
-#include "core/words/policies.h"
+#include "core/policies/policies.h"
 
 namespace weir {
 

@@ -10,25 +10,26 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include <prometheus/metric_family.h>
 
+#include "core/base/status.h"
 #include "core/commands/command_spec.h"
 #include "core/commands/limit_totals.h"
-#include "core/limiter/limiter_upkeep.h"
 #include "core/rules/limit_counters.h"
 #include "server/config/version.h"
-#include "server/health/health_watch.h"
 #include "server/http/http_exchange.h"
 #include "server/http/http_route.h"
 #include "server/http/limit_labels.h"
 #include "server/http/request_tally.h"
+#include "server/measures/measure.h"
 #include "server/measures/server_snapshot.h"
 #include "server/observe/metric_samples.h"
 #include "server/observe/metric_text.h"
-#include "server/os/process.h"
 
 namespace weir {
 namespace {
@@ -54,79 +55,45 @@ class Scrape : public ServerSnapshot {
   bool TakeRows(std::size_t rows_max) { return part_.Take(Limits().rows, rows_max); }
   [[nodiscard]] bool HasMoreRows() { return part_.HasMore(Limits().rows); }
   [[nodiscard]] LimitLabels::RowRange Rows() const { return part_.rows(); }
-  [[nodiscard]] const CommandRows& Commands() {
-    if (!commands_) commands_ = services.totals.CommandsOf(services);
-    return *commands_;
-  }
-  [[nodiscard]] std::uint64_t Count(StatsRow<false> row) {
-    if (!counters_) counters_ = services.totals.CountersOf(services);
-    return (*counters_)[row.index()];
-  }
-  // Requires: IsReplica, which may have changed since.
-  [[nodiscard]] LinkStatus Link() { return Replication().link.value_or(LinkStatus{}); }
-  // Converts a time of this host to the wall clock, which other hosts share.
-  [[nodiscard]] double WallSeconds(HostInstant time) const {
-    return Seconds(time.time_since_epoch() + services.host_clock_offset());
-  }
 
   HttpServices& http;
 
  private:
   std::optional<LimitLabels::Folded> limits_;
   LimitLabels::Part part_;
-  std::optional<CommandRows> commands_;
-  std::optional<StatsNumbers> counters_;
 };
 
-// One metric.
+// A row of the page: measures of the server, or a metric that has labels or that HTTP alone knows.
 struct Metric {
-  const char* name;
-  MetricType type;
-  const char* help;
-  void (*collect)(Scrape& scrape, Samples& samples);
-  bool (*exists)(const Services& services) = nullptr;  // null: always
-  bool by_limit = false;  // it has samples for each limit, of which collect() adds the Rows()
+  std::string_view name = {};
+  std::string_view labels = {};  // "face, result"
+  std::string_view help = {};
+  void (*collect)(Scrape& scrape, Samples& samples) = nullptr;  // of limits: those of Rows()
+  bool (*exists)(const Services& services) = nullptr;  // null: always; of measures: as they say
+  std::string_view title = {};  // of the group that begins here, in docs/metrics.md
+  std::array<std::string_view, 7> measures = {};
 };
-
-// A metric with one sample, without labels; `Read` is a lambda without captures.
-template <typename Read>
-constexpr Metric Single(const char* name, MetricType type, const char* help, Read /*read*/,
-                        bool (*exists)(const Services&) = nullptr) {
-  return {.name = name,
-          .type = type,
-          .help = help,
-          .collect = [](Scrape& scrape, Samples& samples) { samples.Add(Read{}(scrape)); },
-          .exists = exists};
-}
 
 // --- Metrics with labels ---
 
-// The numbers of a limit.
-constexpr std::size_t kAllowed = 0;
-constexpr std::size_t kDenied = 1;
-constexpr std::size_t kShadowDenied = 2;
-constexpr std::size_t kNear = 3;
-constexpr std::size_t kBans = 4;
-constexpr std::size_t kChargedBeyond = 5;
-static_assert(LimitCounters::kNames[kAllowed] == std::string_view("allowed"));
-static_assert(LimitCounters::kNames[kDenied] == std::string_view("denied"));
-static_assert(LimitCounters::kNames[kShadowDenied] == std::string_view("shadow_denied"));
-static_assert(LimitCounters::kNames[kNear] == std::string_view("near_limit"));
-static_assert(LimitCounters::kNames[kBans] == std::string_view("bans"));
-static_assert(LimitCounters::kNames[kChargedBeyond] == std::string_view("charged_beyond"));
+// A number of a limit.
+consteval std::size_t Number(std::string_view name) {
+  return static_cast<std::size_t>(std::ranges::find(LimitCounters::kNames, name) -
+                                  LimitCounters::kNames.begin());
+}
 
 void CollectDecisions(Scrape& scrape, Samples& samples) {
   for (const auto& [limit, numbers] : scrape.Rows()) {
-    samples.Add(numbers[kAllowed], {{"limit", limit}, {"result", "allowed"}});
-    samples.Add(numbers[kDenied], {{"limit", limit}, {"result", "denied"}});
-    if (numbers[kShadowDenied] == 0) continue;
-    samples.Add(numbers[kShadowDenied], {{"limit", limit}, {"result", "shadow_denied"}});
+    samples.Add(numbers[Number("allowed")], {{"limit", limit}, {"result", "allowed"}});
+    samples.Add(numbers[Number("denied")], {{"limit", limit}, {"result", "denied"}});
+    if (numbers[Number("shadow_denied")] == 0) continue;
+    samples.Add(numbers[Number("shadow_denied")], {{"limit", limit}, {"result", "shadow_denied"}});
   }
 }
 
 void CollectNear(Scrape& scrape, Samples& samples) {
   for (const auto& [limit, numbers] : scrape.Rows()) {
-    samples.Add(numbers[kNear], {{"limit", limit}});
+    samples.Add(numbers[Number("near_limit")], {{"limit", limit}});
   }
 }
 
@@ -138,6 +105,8 @@ void CollectRare(Scrape& scrape, Samples& samples) {
     if (numbers[kNumber] != 0) samples.Add(numbers[kNumber], {{"limit", limit}});
   }
 }
+
+void CollectFolded(Scrape& scrape, Samples& samples) { samples.Add(scrape.Limits().folded_names); }
 
 void CollectRequests(Scrape& scrape, Samples& samples) {
   const RequestTally::ByFace results = scrape.http.requests.Read(scrape.services);
@@ -199,9 +168,8 @@ void CollectEvicted(Scrape& scrape, Samples& samples) {
 
 void CollectEndedHolds(Scrape& scrape, Samples& samples) {
   const LimiterUpkeep::Counts counts = scrape.services.upkeep.counts();
-  const std::uint64_t cancelled = counts.cancelled_holds;
-  samples.Add(counts.settled_holds - cancelled, {{"result", "committed"}});
-  samples.Add(cancelled, {{"result", "cancelled"}});
+  samples.Add(counts.settled_holds - counts.cancelled_holds, {{"result", "committed"}});
+  samples.Add(counts.cancelled_holds, {{"result", "cancelled"}});
   samples.Add(counts.expired_holds, {{"result", "expired"}});
 }
 
@@ -223,10 +191,6 @@ void CollectBuild(Scrape& scrape, Samples& samples) {
   samples.Add(1, {{"version", kVersion}, {"durability", scrape.DurabilityWord()}});
 }
 
-void CollectOpenDescriptors(Scrape& /*scrape*/, Samples& samples) {
-  if (const auto descriptors = OpenDescriptors()) samples.Add(*descriptors);
-}
-
 // A replica by its address and port.
 void CollectReplicas(Scrape& scrape, Samples& samples, double (*value)(const ReplicaStatus&)) {
   for (const ReplicaStatus& replica : scrape.Replication().replicas) {
@@ -245,10 +209,6 @@ void CollectReplicaLags(Scrape& scrape, Samples& samples) {
                   [](const ReplicaStatus& replica) { return Seconds(replica.lag); });
 }
 
-void AddIfKnown(std::optional<Nanos> span, Samples& samples) {
-  if (span) samples.Add(Seconds(*span));
-}
-
 bool IsReplica(const Services& services) { return services.is_replica(); }
 bool IsPrimary(const Services& services) { return !services.is_replica(); }
 bool HasLease(const Services& services) {
@@ -259,172 +219,88 @@ bool HasAcks(const Services& services) {
   return IsPrimary(services) && services.settings.Get(&Options::ack_replicas) > 0;
 }
 
-constexpr MetricType kCounter = MetricType::Counter;
-constexpr MetricType kGauge = MetricType::Gauge;
-
-// A counter of each limit.
-constexpr Metric ByLimit(const char* name, const char* help, void (*collect)(Scrape&, Samples&)) {
-  return {.name = name, .type = kCounter, .help = help, .collect = collect, .by_limit = true};
-}
-
 // In the order of the page. No key of a client is a label: there would be a series for each.
 constexpr Metric kMetrics[] = {
-    // Limits
-    ByLimit("weir_limit_decisions_total", "Decisions of each limit, as RL.STATS counts them.",
-            CollectDecisions),
-    ByLimit("weir_limit_near_total",
-            "Admissions after which at least 80 % of the limit was in use.", CollectNear),
-    ByLimit("weir_bans_total", "Denials that have shut the limit (ban=).", CollectRare<kBans>),
-    ByLimit("weir_charged_beyond_total", "Charges of tokens that were not there (RL.CHARGE).",
-            CollectRare<kChargedBeyond>),
-    Single("weir_metrics_limits_folded", kGauge,
-           "Limits that are counted together as (others): see --metrics-max-limits.",
-           [](Scrape& scrape) { return scrape.Limits().folded_names; }),
-    // Requests and commands
-    {"weir_requests_total", kCounter, "Requests for tokens, by the way they came.",
+    {.title = "Limits"},
+    {"weir_limit_decisions_total", "limit, result",
+     "Decisions of each limit, as RL.STATS counts them.", CollectDecisions},
+    {"weir_limit_near_total", "limit",
+     "Admissions after which at least 80 % of the limit was in use.", CollectNear},
+    {"weir_bans_total", "limit", "Denials that have shut the limit (ban=).",
+     CollectRare<Number("bans")>},
+    {"weir_charged_beyond_total", "limit", "Charges of tokens that were not there (RL.CHARGE).",
+     CollectRare<Number("charged_beyond")>},
+    {"weir_metrics_limits_folded", "",
+     "Limits that are counted together as (others): see --metrics-max-limits.", CollectFolded},
+    {.title = "Requests and commands"},
+    {"weir_requests_total", "face, result", "Requests for tokens, by the way they came.",
      CollectRequests},
-    {"weir_command_duration_seconds", MetricType::Histogram,
+    {"weir_command_duration_seconds", "command",
      "The time that calls of commands that limit have kept a thread busy.", CollectDurations},
-    {"weir_commands_total", kCounter, "Calls of each command.", CollectCommands},
-    {"weir_command_errors_total", kCounter,
+    {"weir_commands_total", "command", "Calls of each command.", CollectCommands},
+    {"weir_command_errors_total", "command",
      "Calls that answered an error, and requests that were refused before they ran.",
      CollectCommandErrors},
-    {"weir_errors_total", kCounter, "Errors by their first word.", CollectErrors},
-    {"weir_http_responses_total", kCounter,
+    {"weir_errors_total", "prefix", "Errors by their first word.", CollectErrors},
+    {"weir_http_responses_total", "route, code",
      "Responses over HTTP. One that a failed save replaces by a 503 counts as both.",
      CollectResponses},
-    {"weir_check_incomplete_total", kCounter,
-     "Checks that lacked the value of a variable, by the route of /check that they asked; without "
-     "those of a route that skips such groups.",
+    {"weir_check_incomplete_total", "route",
+     "Checks that lacked the value of a variable, by the route of /check that they asked; "
+     "without those of a route that skips such groups.",
      CollectIncompleteChecks},
-    // The table
-    Single("weir_buckets", kGauge, "Buckets in memory, with full ones that are not swept yet.",
-           [](Scrape& scrape) { return scrape.Size().buckets; }),
-    Single("weir_table_bytes", kGauge, "Memory of the table of buckets.",
-           [](Scrape& scrape) { return scrape.Size().table_bytes; }),
-    Single("weir_limits", kGauge, "Distinct limits in use.",
-           [](Scrape& scrape) { return scrape.Size().limits; }),
-    Single("weir_policies", kGauge, "Policies, with those that are retired.",
-           [](Scrape& scrape) { return scrape.services.policies.size().policies; }),
-    Single("weir_overrides", kGauge, "Overrides of all policies.",
-           [](Scrape& scrape) { return scrape.services.policies.size().overrides; }),
-    {"weir_evicted_total", kCounter,
+    {.title = "The table",
+     .measures = {"weir_buckets", "weir_table_bytes", "weir_limits", "weir_policies",
+                  "weir_overrides"}},
+    {"weir_evicted_total", "full",
      "Buckets dropped because of --max-memory; one that was not full forgave its use.",
      CollectEvicted},
-    Single("weir_swept_total", kCounter, "Full buckets that were dropped.",
-           [](Scrape& scrape) { return scrape.services.sweeper.dropped(); }),
-    Single("weir_holds", kGauge, "Open holds (RL.RESERVE), one for each key of a request.",
-           [](Scrape& scrape) { return scrape.services.upkeep.counts().open_holds; }),
-    Single("weir_hold_bytes", kGauge, "Memory of holds, with the marks of settled ones.",
-           [](Scrape& scrape) { return scrape.services.upkeep.counts().hold_bytes; }),
-    {"weir_holds_total", kCounter,
+    {.measures = {"weir_swept_total", "weir_holds", "weir_hold_bytes"}},
+    {"weir_holds_total", "result",
      "Holds that have ended, by their result: committed, cancelled or expired.", CollectEndedHolds},
-    // Clients
-    {"weir_connections", kGauge, "Connected clients.", CollectConnections},
-    Single("weir_connections_max", kGauge, "The most clients that may be connected: --max-clients.",
-           [](Scrape& scrape) { return scrape.services.settings.Get(&Options::max_clients); }),
-    Single("weir_connections_total", kCounter, "Connections that were accepted.",
-           [](Scrape& scrape) { return scrape.Count("total_connections_received"); }),
-    Single("weir_rejected_connections_total", kCounter,
-           "Connections that were closed because too many were open.",
-           [](Scrape& scrape) { return scrape.Count("rejected_connections"); }),
-    Single("weir_waiters", kGauge,
-           "Clients that wait for an answer: in RL.WAIT, WAIT, ACL LOAD, RL.POLICY DEL and others.",
-           [](Scrape& scrape) { return scrape.services.waiters.load(); }),
-    Single("weir_clients_memory_bytes", kGauge,
-           "Memory of unfinished requests and of replies that wait.",
-           [](Scrape& scrape) { return scrape.services.client_memory.held_bytes(); }),
-    Single("weir_events_dropped_total", kCounter,
-           "Messages of weir:denied and weir:used that a subscriber has missed, as it was behind.",
-           [](Scrape& scrape) { return scrape.Count("events_dropped"); }),
-    {"weir_denied_access_total", kCounter,
+    {.title = "Clients"},
+    {"weir_connections", "face", "Connected clients.", CollectConnections},
+    {.measures = {"weir_connections_max", "weir_connections_total",
+                  "weir_rejected_connections_total", "weir_waiters", "weir_clients_memory_bytes",
+                  "weir_events_dropped_total"}},
+    {"weir_denied_access_total", "reason",
      "Wrong passwords, and commands, keys and channels that a user may not use.",
      CollectDeniedAccess},
-    // The state on disk
-    Single("weir_loading", kGauge,
-           "1 while the state is loaded from disk or from the primary, or the start waits for "
-           "Sentinel.",
-           [](Scrape& scrape) { return scrape.services.admission().is_preparing() ? 1 : 0; }),
-    Single(
-        "weir_saves_total", kCounter, "Saves that have written changes.",
-        [](Scrape& scrape) { return scrape.Saves().saves; }, IsLoaded),
-    Single(
-        "weir_save_failures_total", kCounter, "Saves that have failed.",
-        [](Scrape& scrape) { return scrape.Saves().failures; }, IsLoaded),
-    Single(
-        "weir_last_save_timestamp_seconds", kGauge,
-        "The beginning of the last save that succeeded, in Unix time.",
-        [](Scrape& scrape) { return scrape.WallSeconds(scrape.LastSave()); }, IsLoaded),
-    Single(
-        "weir_last_save_duration_seconds", kGauge, "The duration of that save.",
-        [](Scrape& scrape) { return Seconds(scrape.Saves().last_save_duration); }, IsLoaded),
-    Single(
-        "weir_unsaved_changes", kGauge,
-        "Changes of buckets that wait to be saved: one or more for each changed bucket.",
-        [](Scrape& scrape) { return scrape.UnsavedChanges(); }, IsLoaded),
-    Single(
-        "weir_loss_bound_seconds", kGauge, "The time whose admissions a crash now would lose.",
-        [](Scrape& scrape) { return Seconds(scrape.LossBound()); }, IsLoaded),
-    // Replication
-    Single("weir_replica", kGauge, "1 on a replica, 0 on a primary.",
-           [](Scrape& scrape) { return scrape.services.is_replica() ? 1 : 0; }),
-    Single("weir_deposed", kGauge, "1 on a primary that has heard of one of a later term.",
-           [](Scrape& scrape) { return scrape.Replication().deposed ? 1 : 0; }),
-    Single("weir_replication_term", kGauge,
-           "The number of the history; it grows by each promotion.",
-           [](Scrape& scrape) { return scrape.Replication().term; }),
-    Single("weir_replication_offset_bytes", kGauge,
-           "The bytes of the history: written by a primary, applied by a replica.",
-           [](Scrape& scrape) { return scrape.Replication().offset; }),
-    Single(
-        "weir_replicas", kGauge, "Replicas that are connected and in sync.",
-        [](Scrape& scrape) {
-          return std::ranges::count(scrape.Replication().replicas, true, &ReplicaStatus::online);
-        },
-        IsPrimary),
-    {"weir_replica_offset_bytes", kGauge, "The bytes of the history that a replica has applied.",
+    {.title = "The state on disk",
+     .measures = {"weir_loading", "weir_saves_total", "weir_save_failures_total",
+                  "weir_last_save_timestamp_seconds", "weir_last_save_duration_seconds",
+                  "weir_unsaved_changes", "weir_loss_bound_seconds"}},
+    {.title = "Replication",
+     .measures = {"weir_replica", "weir_deposed", "weir_replication_term",
+                  "weir_replication_offset_bytes"}},
+    {.exists = IsPrimary, .measures = {"weir_replicas"}},
+    {"weir_replica_offset_bytes", "replica", "The bytes of the history that a replica has applied.",
      CollectReplicaOffsets, IsPrimary},
-    {"weir_replica_lag_seconds", kGauge, "The time since a replica's last acknowledgement.",
+    {"weir_replica_lag_seconds", "replica", "The time since a replica's last acknowledgement.",
      CollectReplicaLags, IsPrimary},
-    {"weir_replication_loss_bound_seconds", kGauge,
-     "The time whose admissions a failover now would lose, once a replica was in sync.",
-     [](Scrape& scrape, Samples& samples) { AddIfKnown(scrape.Replication().loss_bound, samples); },
-     IsPrimary},
-    Single(
-        "weir_replication_lease_seconds", kGauge,
-        "The time for which a primary may still admit if it hears no replica.",
-        [](Scrape& scrape) { return Seconds(scrape.LeaseLeft()); }, HasLease),
-    Single(
-        "weir_replication_acks_waiting", kGauge,
-        "Groups of replies, and clients in WAIT, that wait for replicas to acknowledge.",
-        [](Scrape& scrape) { return scrape.AcksWaiting(); }, HasAcks),
-    Single(
-        "weir_replication_link_up", kGauge, "1 while a replica hears from its primary.",
-        [](Scrape& scrape) { return scrape.Link().up ? 1 : 0; }, IsReplica),
-    {"weir_replication_data_age_seconds", kGauge,
-     "The age of what a replica has, once it was in sync: the time since the last frame that it "
-     "applied.",
-     [](Scrape& scrape, Samples& samples) { AddIfKnown(scrape.Link().data_age, samples); },
-     IsReplica},
-    Single(
-        "weir_replication_partitions_left", kGauge,
-        "Partitions of 4,096 that a replica still waits for.",
-        [](Scrape& scrape) { return scrape.Link().partitions_left; }, IsReplica),
-    // The program
-    Single("weir_health", kGauge, "0: the server is well, 1: a warning, 2: something is wrong.",
-           [](auto& scrape) { return static_cast<int>(HealthOf(scrape.services)->state); }),
-    {"weir_build_info", kGauge, "1, with the version and the durability of the server.",
-     CollectBuild},
-    Single("process_cpu_seconds_total", kCounter, "Time on processors, of all threads.",
-           [](Scrape&) { return Seconds(ProcessorTime()); }),
-    Single("process_resident_memory_bytes", kGauge, "Resident memory.",
-           [](Scrape&) { return ResidentBytes(); }),
-    {"process_open_fds", kGauge, "Open file descriptors.", CollectOpenDescriptors},
-    Single("process_max_fds", kGauge, "The limit on open file descriptors.",
-           [](Scrape&) { return DescriptorsMax(); }),
-    Single("process_start_time_seconds", kGauge, "The start of the server, in Unix time.",
-           [](Scrape& scrape) { return scrape.WallSeconds(scrape.services.started); }),
+    {.exists = IsPrimary, .measures = {"weir_replication_loss_bound_seconds"}},
+    {.exists = HasLease, .measures = {"weir_replication_lease_seconds"}},
+    {.exists = HasAcks, .measures = {"weir_replication_acks_waiting"}},
+    {.exists = IsReplica,
+     .measures = {"weir_replication_link_up", "weir_replication_data_age_seconds",
+                  "weir_replication_partitions_left"}},
+    {.title = "The program", .measures = {"weir_health"}},
+    {"weir_build_info", "version, durability",
+     "1, with the version and the durability of the server.", CollectBuild},
+    {.measures = {"process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds",
+                  "process_max_fds", "process_start_time_seconds"}},
 };
+
+MetricFamily FamilyOf(std::string_view name, std::string_view help) {
+  const MetricType type = name == "weir_command_duration_seconds" ? MetricType::Histogram
+                          : name.ends_with("_total")              ? MetricType::Counter
+                                                                  : MetricType::Gauge;
+  return {.name = std::string(name), .help = std::string(help), .type = type, .metric = {}};
+}
+
+MetricFamily FamilyOf(const Measure& measure) {
+  return FamilyOf(measure.names.metric, measure.help);
+}
 
 constexpr std::size_t kPageBytes = std::size_t{128} * 1024;  // of a page for 500 limits
 constexpr std::size_t kRowsOfPart = 64;
@@ -444,12 +320,12 @@ class PageWriter {
     const Metric& metric = kMetrics[metric_];
     const std::size_t before = page_.size();
     if (!metric.exists || metric.exists(scrape_.services)) {
-      const bool goes_on = scrape_.TakeRows(metric.by_limit ? kRowsOfPart : 0);
-      MetricFamily family{
-          .name = metric.name, .help = metric.help, .type = metric.type, .metric = {}};
-      Samples added(family);
-      metric.collect(scrape_, added);
-      AppendMetric(family, goes_on, page_);
+      for (const std::string_view name : metric.measures) {
+        if (name.empty()) continue;
+        const Measure& measure = FindMeasure(&MeasureNames::metric, name);
+        if (metric.exists || measure.Exists(scrape_)) Append(measure);
+      }
+      if (metric.collect) AppendLabelled(metric);
     }
     if (!scrape_.HasMoreRows()) ++metric_;
     return page_.size() - before;
@@ -458,6 +334,24 @@ class PageWriter {
   [[nodiscard]] std::size_t held_bytes() const noexcept { return page_.capacity(); }
 
  private:
+  // Without a sample if the value is unknown.
+  void Append(const Measure& measure) {
+    MetricFamily family = FamilyOf(measure);
+    Samples samples(family);
+    const MeasureValue value = measure.read(scrape_);
+    if (const auto* const flag = std::get_if<bool>(&value)) samples.Add(*flag);
+    if (const auto* const number = std::get_if<std::int64_t>(&value)) samples.Add(*number);
+    if (const auto* const span = std::get_if<Nanos>(&value)) samples.Add(Seconds(*span));
+    AppendMetric(family, false, page_);
+  }
+  void AppendLabelled(const Metric& metric) {
+    const bool goes_on = scrape_.TakeRows(metric.labels.starts_with("limit") ? kRowsOfPart : 0);
+    MetricFamily family = FamilyOf(metric.name, metric.help);
+    Samples samples(family);
+    metric.collect(scrape_, samples);
+    AppendMetric(family, goes_on, page_);
+  }
+
   Scrape scrape_;
   std::string page_;
   std::size_t metric_ = 0;  // of kMetrics
@@ -485,6 +379,30 @@ std::string MetricsText(Services& services, HttpServices& http, Instant now) {
   PageWriter writer(services, http, now);
   while (!writer.is_done()) static_cast<void>(writer.WritePart());
   return writer.TakePage();
+}
+
+std::string MetricsMarkdown() {
+  std::string page;
+  const auto add = [&page](const MetricFamily& family, std::string_view labels) {
+    const std::string names = absl::StrReplaceAll(AbslView(labels), {{", ", "`, `"}});
+    absl::StrAppend(&page, "| `", family.name, "` | ",
+                    family.type == MetricType::Counter ? "counter"
+                    : family.type == MetricType::Gauge ? "gauge"
+                                                       : "histogram",
+                    " | ", labels.empty() ? "-" : absl::StrCat("`", names, "`"), " | ", family.help,
+                    " |\n");
+  };
+  for (const Metric& metric : kMetrics) {
+    if (!metric.title.empty()) {
+      absl::StrAppend(&page, page.empty() ? "" : "\n", "### ", AbslView(metric.title),
+                      "\n\n| metric | type | labels | meaning |\n|---|---|---|---|\n");
+    }
+    for (const std::string_view name : metric.measures) {
+      if (!name.empty()) add(FamilyOf(FindMeasure(&MeasureNames::metric, name)), "");
+    }
+    if (metric.collect) add(FamilyOf(metric.name, metric.help), metric.labels);
+  }
+  return page;
 }
 
 void Metrics(HttpExchange& exchange) {

@@ -1,8 +1,8 @@
 // The metrics of the server for Prometheus, which reads them from /metrics of the admin port.
 //
-// The page is written in parts, between which other clients have their turns. A metric is a row in
-// metrics.cc; docs/metrics.md lists all. Metrics are the counts that INFO and RL.STATS show, read
-// at each scrape.
+// The page is written in parts, between which other clients have their turns. metrics.cc has its
+// order, and the metrics with labels; the others are rows of server/measures/measure.h. Metrics are
+// the counts that INFO and RL.STATS show, read at each scrape.
 #pragma once
 
 #include <string>
@@ -20,5 +20,8 @@ inline constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; cha
 // The page. Thread-safe; holds no lock of the table. Cost: about 4 us for each limit that is shown,
 // and 2 us for each that is folded.
 [[nodiscard]] std::string MetricsText(Services& services, HttpServices& http, Instant now);
+
+// The tables of docs/metrics.md.
+[[nodiscard]] std::string MetricsMarkdown();
 
 }  // namespace weir

@@ -1,5 +1,5 @@
-// Reads the state of the server for one INFO or one scrape. A value that several fields need is
-// measured once, when the first of them asks for it.
+// The state of the server, as one INFO, one scrape or one answer of the page shows it. What several
+// numbers need is read once, when the first of them asks for it.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,6 @@
 #include "core/base/instant.h"
 #include "core/commands/request_counters.h"
 #include "core/limiter/limiter.h"
-#include "core/limiter/limiter_upkeep.h"
 #include "persistence/saver.h"
 #include "server/config/options.h"
 #include "server/observe/client_registry.h"
@@ -24,11 +23,6 @@
 
 namespace weir {
 
-[[nodiscard]] inline bool IsKept(const Services& services) { return services.state != nullptr; }
-[[nodiscard]] inline bool IsLoaded(const Services& services) {
-  return IsKept(services) && !services.admission().loading();
-}
-
 class ServerSnapshot {
  public:
   ServerSnapshot(Services& of_services, Instant of_now)
@@ -36,13 +30,6 @@ class ServerSnapshot {
   ServerSnapshot(const ServerSnapshot&) = delete;
   ServerSnapshot& operator=(const ServerSnapshot&) = delete;
 
-  [[nodiscard]] std::int64_t UptimeSeconds() const {
-    return std::chrono::duration_cast<std::chrono::seconds>(host_now - services.started).count();
-  }
-  [[nodiscard]] std::int64_t TimeOffsetMillis() const {
-    return std::chrono::duration_cast<std::chrono::milliseconds>(services.wall_clock_offset())
-        .count();
-  }
   [[nodiscard]] const LimiterUpkeep::Size& Size() {
     if (!size_) size_ = services.upkeep.size();
     return *size_;
@@ -53,11 +40,7 @@ class ServerSnapshot {
   }
   [[nodiscard]] ByteCount MaxMemory() const { return services.settings.Get(&Options::max_memory); }
   [[nodiscard]] std::string_view DurabilityWord() const {
-    return WordOf(IsKept(services) ? services.options.durability : Durability::kNone);
-  }
-  // Clients of the ports for HTTP, the admin port among them.
-  [[nodiscard]] std::size_t HttpConnections() const {
-    return services.clients.size(Face::kHttp) + services.clients.size(Face::kAdmin);
+    return WordOf(services.state ? services.options.durability : Durability::kNone);
   }
   // Requests to /check of all threads since the start.
   [[nodiscard]] std::uint64_t Checks() const {
@@ -73,9 +56,30 @@ class ServerSnapshot {
     return sum;
   }
 
+  // A counter, since the start or the last CONFIG RESETSTAT.
+  [[nodiscard]] std::uint64_t Count(StatsRow<false> row) {
+    if (!counters_) counters_ = services.totals.CountersOf(services);
+    return (*counters_)[row.index()];
+  }
+  [[nodiscard]] std::uint64_t InLastSecond(StatsRow<true> row) const {
+    std::uint64_t sum = 0;
+    for (const Worker* worker : services.workers)
+      sum += worker->counters.InLastSecond(row, host_now);
+    return sum;
+  }
+  [[nodiscard]] const CommandRows& Commands() {
+    if (!commands_) commands_ = services.totals.CommandsOf(services);
+    return *commands_;
+  }
+
   [[nodiscard]] const ReplicationStatus& Replication() {
     if (!replication_) replication_ = services.replication_status();
     return *replication_;
+  }
+  // The link of a replica; on a primary, one that is down.
+  [[nodiscard]] const LinkStatus& Link() {
+    static const LinkStatus kNone;
+    return Replication().link ? *Replication().link : kNone;
   }
   // The time for which a primary with min-replicas-to-write may still admit if it hears no replica.
   [[nodiscard]] Nanos LeaseLeft() const {
@@ -83,14 +87,9 @@ class ServerSnapshot {
     return std::max(services.replication->admits_until() - now, Nanos{0});
   }
 
-  // The groups of replies, and clients in WAIT, that wait for replicas.
-  [[nodiscard]] std::uint64_t AcksWaiting() const {
-    return services.replication ? services.replication->acks().size() : 0;
-  }
-
-  // Requires: IsKept.
+  // Requires: the state is kept.
   [[nodiscard]] const StateOnDisk& state() const { return *services.state; }
-  // The functions below require: IsLoaded.
+  // The functions below require: it is loaded, too.
   [[nodiscard]] const Saver::Status& Saves() {
     if (!saves_) saves_ = state().status();
     return *saves_;
@@ -107,6 +106,11 @@ class ServerSnapshot {
     return SinceLastSave();
   }
 
+  // The Unix time of a time of this host, by the wall clock, which other hosts share.
+  [[nodiscard]] Nanos UnixTime(HostInstant time) const {
+    return time.time_since_epoch() + services.host_clock_offset();
+  }
+
   Services& services;
   const Instant now;  // of decisions
   const HostInstant host_now;
@@ -114,6 +118,8 @@ class ServerSnapshot {
  private:
   std::optional<LimiterUpkeep::Size> size_;
   std::optional<MemoryUse> memory_;
+  std::optional<StatsNumbers> counters_;
+  std::optional<CommandRows> commands_;
   std::optional<ReplicationStatus> replication_;
   std::optional<Saver::Status> saves_;
 };

@@ -5,8 +5,8 @@
 //     {.name = "protocol_errors"},                     // the row
 //     worker.counters["protocol_errors"].Add();        // the place; without the row: no such name
 //
-// All else goes by the rows: the sum over the threads and the reset by CONFIG RESETSTAT
-// (server/session/server_totals.h), and INFO, which shows them in their order.
+// The sum over the threads and the reset by CONFIG RESETSTAT go by the rows
+// (server/session/server_totals.h). A row of server/measures/measures.cc shows it.
 #pragma once
 
 #include <array>
@@ -22,28 +22,18 @@
 namespace weir {
 
 struct StatsField {
-  enum class Kind {
-    kCounter,        // how often since the start or the last reset
-    kRate,           // how often in the last second, which no reset changes
-    kKilobytesRate,  // the same of bytes, shown in units of 1,024
-  };
-
   std::string_view name;
-  Kind kind = Kind::kCounter;
+  bool is_rate = false;  // how often in the last second, which no reset changes
 };
-
-[[nodiscard]] constexpr bool IsRate(const StatsField& field) noexcept {
-  return field.kind != StatsField::Kind::kCounter;
-}
 
 inline constexpr StatsField kStatsFields[] = {
     {.name = "total_connections_received"},
     {.name = "total_commands_processed"},  // errors included
-    {.name = "instantaneous_ops_per_sec", .kind = StatsField::Kind::kRate},
+    {.name = "instantaneous_ops_per_sec", .is_rate = true},
     {.name = "total_net_input_bytes"},
     {.name = "total_net_output_bytes"},
-    {.name = "instantaneous_input_kbps", .kind = StatsField::Kind::kKilobytesRate},
-    {.name = "instantaneous_output_kbps", .kind = StatsField::Kind::kKilobytesRate},
+    {.name = "instantaneous_input_kbps", .is_rate = true},
+    {.name = "instantaneous_output_kbps", .is_rate = true},
     {.name = "rejected_connections"},
     {.name = "expired_keys"},     // counted by the Sweeper
     {.name = "evicted_keys"},     // counted by the Limiter
@@ -64,7 +54,7 @@ class StatsRow {
  public:
   consteval StatsRow(const char* name) {  // implicit: a literal is a row
     while (index_ < kStatsFieldCount && kStatsFields[index_].name != name) ++index_;
-    if (index_ == kStatsFieldCount || IsRate(kStatsFields[index_]) != kIsRate) NoSuchField();
+    if (index_ == kStatsFieldCount || kStatsFields[index_].is_rate != kIsRate) NoSuchField();
   }
   // Requires: the index of a row of this kind.
   constexpr explicit StatsRow(std::size_t index) : index_(index) {}
@@ -86,16 +76,14 @@ class ThreadCounters {
   }
   [[nodiscard]] Rate& rate(StatsRow<true> row) noexcept { return rates_[row.index()]; }
 
-  // Of the counters, and of the rates; 0 in the rows of the others.
+  // Of the counters; 0 in the rows of rates.
   [[nodiscard]] StatsNumbers totals() const noexcept {
     StatsNumbers totals{};
     for (std::size_t i = 0; i < totals.size(); ++i) totals[i] = counters_[i].value();
     return totals;
   }
-  [[nodiscard]] StatsNumbers InLastSecond(HostInstant now) const noexcept {
-    StatsNumbers rates{};
-    for (std::size_t i = 0; i < rates.size(); ++i) rates[i] = rates_[i].InLastSecond(now);
-    return rates;
+  [[nodiscard]] std::uint64_t InLastSecond(StatsRow<true> row, HostInstant now) const noexcept {
+    return rates_[row.index()].InLastSecond(now);
   }
 
  private:

@@ -4,12 +4,14 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -25,10 +27,12 @@
 #include "server/http/http_exchange.h"
 #include "server/http/http_route.h"
 #include "server/http/request_tally.h"
+#include "server/measures/measure.h"
 #include "server/measures/server_snapshot.h"
 #include "server/observe/latency_histogram.h"
 #include "server/page/api_parameters.h"
 #include "server/page/page_request.h"
+#include "server/session/worker.h"
 
 namespace weir {
 namespace {
@@ -48,11 +52,6 @@ std::int64_t SecondOf(Instant time) {
   return std::chrono::floor<std::chrono::seconds>(time.time_since_epoch()).count();
 }
 
-template <typename Integer>
-std::string OrNull(std::optional<Integer> number) {
-  return number ? absl::StrCat(*number) : "null";
-}
-
 std::string JsonString(std::string_view text) {
   std::string json;
   JsonWriter(json).Value(text);
@@ -69,9 +68,9 @@ void AppendNumbers(const LimitTotals::Numbers& numbers, std::string& out) {
 // --- /api/now -----------------------------------------------------------------------------------
 
 // The 50th and the 99th percentile of the commands that ask for tokens, in microseconds.
-std::string LatencyJson(const Services& services) {
+std::string LatencyJson(ServerSnapshot& server) {
   LatencyHistogram::Counts times{};
-  for (const auto& [spec, row] : services.totals.CommandsOf(services)) {
+  for (const auto& [spec, row] : server.Commands()) {
     if (AsksForTokens(*spec)) AddTotals(times, row.times);
   }
   if (TotalOf(times) == 0) return "null";
@@ -81,35 +80,49 @@ std::string LatencyJson(const Services& services) {
   return absl::StrCat(R"({"p50":)", micros(500), R"(,"p99":)", micros(990), "}");
 }
 
-std::string_view RoleWord(const Services& services) {
-  if (services.is_replica()) return "replica";
-  if (services.admission().gated()) return "gated";
-  return services.is_primary() ? "primary" : "deposed";
+std::string MeasureJson(const MeasureValue& measured) {
+  if (const auto* const flag = std::get_if<bool>(&measured)) return *flag ? "true" : "false";
+  if (const auto* const number = std::get_if<std::int64_t>(&measured)) return absl::StrCat(*number);
+  if (const auto* const span = std::get_if<Nanos>(&measured))
+    return absl::StrCat(CeilMillis(*span));
+  if (const auto* const text = std::get_if<std::string>(&measured)) return JsonString(*text);
+  return "null";
+}
+
+// Appends measures to an object, each as "name":value; null if it does not exist.
+void AppendMeasures(std::initializer_list<std::string_view> names, ServerSnapshot& server,
+                    std::string& json) {
+  for (const std::string_view name : names) {
+    const Measure& measure = FindMeasure(&MeasureNames::json, name);
+    absl::StrAppend(&json, json.ends_with('{') ? "\"" : ",\"",
+                    AbslView(name.substr(name.rfind('.') + 1)),
+                    "\":", measure.Exists(server) ? MeasureJson(measure.read(server)) : "null");
+  }
 }
 
 std::string AddressJson(std::string_view host, std::uint16_t port) {
   return JsonString(absl::StrCat(AbslView(host), ":", port));
 }
 
-std::string LinkJson(const LinkStatus& link) {
-  std::optional<std::int64_t> age;
-  if (link.data_age) age = CeilMillis(*link.data_age);
-  return absl::StrCat(R"({"primary":)", AddressJson(link.primary.host, link.primary.port),
-                      R"(,"state":)", JsonString(WordOf(link.state)), R"(,"up":)",
-                      link.up ? "true" : "false", R"(,"down_ms":)", CeilMillis(link.down_for),
-                      R"(,"complete":)", link.complete ? "true" : "false", R"(,"data_age_ms":)",
-                      OrNull(age), "}");
+std::string LinkJson(ServerSnapshot& server) {
+  if (!server.Replication().link) return "null";
+  const LinkStatus& link = server.Link();
+  std::string json =
+      absl::StrCat(R"({"primary":)", AddressJson(link.primary.host, link.primary.port),
+                   R"(,"state":)", JsonString(WordOf(link.state)));
+  AppendMeasures({"replication.link.up"}, server, json);
+  absl::StrAppend(&json, R"(,"down_ms":)", CeilMillis(link.down_for));
+  AppendMeasures({"replication.link.complete", "replication.link.data_age_ms"}, server, json);
+  return json += '}';
 }
 
-std::string ReplicationJson(const ReplicationStatus& status) {
-  std::optional<std::int64_t> lost;
-  if (status.loss_bound) lost = CeilMillis(*status.loss_bound);
-  std::string json =
-      absl::StrCat(R"({"term":)", status.term, R"(,"offset":)", status.offset,
-                   R"(,"loss_bound_ms":)", OrNull(lost), R"(,"link":)",
-                   status.link ? LinkJson(*status.link) : "null", R"(,"replicas":[)");
+std::string ReplicationJson(ServerSnapshot& server) {
+  std::string json = "{";
+  AppendMeasures({"replication.term", "replication.offset", "replication.loss_bound_ms"}, server,
+                 json);
+  absl::StrAppend(&json, R"(,"link":)", LinkJson(server), R"(,"replicas":[)");
   std::string_view separator;
-  for (const ReplicaStatus& replica : status.replicas) {
+  for (const ReplicaStatus& replica : server.Replication().replicas) {
     absl::StrAppend(&json, AbslView(std::exchange(separator, ",")), R"({"address":)",
                     AddressJson(replica.ip, replica.port), R"(,"online":)",
                     replica.online ? "true" : "false", R"(,"offset":)", replica.offset,
@@ -137,41 +150,25 @@ std::string VerdictJson(const Services& services) {
 std::string NowJson(HttpExchange& exchange) {
   Services& services = exchange.services();
   ServerSnapshot server(services, exchange.now());
-  const bool is_replica = services.is_replica();
   const std::string_view read_only =
-      is_replica ? "this server is a replica" : ReadOnlyReason(exchange);
-  const bool is_loaded = IsLoaded(services);
-  std::optional<std::int64_t> loss_bound;
-  std::optional<std::int64_t> save_age;
-  if (is_loaded) {
-    loss_bound = CeilMillis(server.LossBound());
-    save_age = CeilMillis(server.SinceLastSave());
-  }
-  std::string json = absl::StrCat(
-      R"({"time_ms":)", UnixMillis(services, exchange.now()), R"(,"uptime_s":)",
-      server.UptimeSeconds(), R"(,"version":)", JsonString(kVersion), R"(,"role":)",
-      JsonString(RoleWord(services)), R"(,"server":)", JsonString(ServerName(services)),
-      R"(,"verdict":)", VerdictJson(services), R"(,"replication":)",
-      ReplicationJson(services.replication_status()), R"(,"port":)", services.port, R"(,"user":)",
-      JsonString(exchange.session().client().user()->name()), R"(,"can_change":)",
-      read_only.empty() ? "true" : "false", R"(,"read_only_because":)",
-      read_only.empty() ? "null" : JsonString(read_only));
-  absl::StrAppend(&json, R"(,"durability":)", JsonString(server.DurabilityWord()),
-                  R"(,"loss_bound_ms":)", OrNull(loss_bound), R"(,"last_save_age_ms":)",
-                  OrNull(save_age), R"(,"last_save_ok":)",
-                  !is_loaded || server.Saves().error.empty() ? "true" : "false");
-  absl::StrAppend(
-      &json, R"(,"buckets":)", server.Size().buckets, R"(,"memory_bytes":)",
-      server.Size().table_bytes, R"(,"max_memory_bytes":)", server.MaxMemory().bytes,
-      R"(,"memory_permille":)", OrNull(MemoryPermille(services)), R"(,"connections":)",
-      services.clients.size(Face::kResp), R"(,"http_connections":)", server.HttpConnections(),
-      R"(,"commands":)",
-      services.totals.CountersOf(services)[StatsRow<false>("total_commands_processed").index()]);
-  absl::StrAppend(&json, R"(,"latency_us":)", LatencyJson(services), R"(,"total":{)");
+      services.is_replica() ? "this server is a replica" : ReadOnlyReason(exchange);
+  std::string json = absl::StrCat(R"({"time_ms":)", UnixMillis(services, exchange.now()));
+  AppendMeasures({"uptime_s", "version", "role"}, server, json);
+  absl::StrAppend(&json, R"(,"server":)", JsonString(ServerName(services)), R"(,"verdict":)",
+                  VerdictJson(services), R"(,"replication":)", ReplicationJson(server));
+  AppendMeasures({"port"}, server, json);
+  absl::StrAppend(&json, R"(,"user":)", JsonString(exchange.session().client().user()->name()),
+                  R"(,"can_change":)", read_only.empty() ? "true" : "false",
+                  R"(,"read_only_because":)", read_only.empty() ? "null" : JsonString(read_only));
+  AppendMeasures(
+      {"durability", "loss_bound_ms", "last_save_age_ms", "last_save_ok", "buckets", "memory_bytes",
+       "max_memory_bytes", "memory_permille", "connections", "http_connections", "commands"},
+      server, json);
+  absl::StrAppend(&json, R"(,"latency_us":)", LatencyJson(server), R"(,"total":{)");
   AppendNumbers(services.limit_totals.Total(RequestCountersOf(services)), json);
-  absl::StrAppend(&json, R"(},"limits":)", server.Size().limits, R"(,"policies":)",
-                  services.policies.size().policies, "}");
-  return json;
+  json += '}';
+  AppendMeasures({"limits", "policies"}, server, json);
+  return json += '}';
 }
 
 // --- /api/history -------------------------------------------------------------------------------

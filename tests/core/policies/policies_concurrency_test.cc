@@ -18,7 +18,6 @@
 #include "core/base/id_type.h"
 #include "core/commands/request_grammar.h"
 #include "core/limiter/limiter.h"
-#include "core/commands/request_grammar.h"
 #include "core/limiter/limiter_upkeep.h"
 #include "core/policies/limit_memo.h"
 #include "core/policies/policies.h"

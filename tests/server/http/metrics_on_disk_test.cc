@@ -13,6 +13,7 @@
 
 #include "server/config/version.h"
 #include "server/http/check_routes.h"
+#include "server/measures/measure.h"
 #include "tests/support/fake_replication.h"
 #include "tests/support/http_conversation.h"
 #include "tests/support/http_server_on_disk.h"
@@ -90,6 +91,10 @@ TEST(MetricsOnDiskTest, TheDocumentationListsThem) {
     }
   }
   EXPECT_EQ(documented, served);
+  for (const Measure& measure : Measures()) {
+    const std::string name(measure.names.metric);
+    EXPECT_TRUE(name.empty() || served.contains(name)) << name;
+  }
 }
 
 }  // namespace

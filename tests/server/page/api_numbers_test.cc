@@ -11,12 +11,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "core/base/status.h"
 #include "server/config/version.h"
 #include "server/health/health_watch.h"
+#include "server/measures/measure.h"
 #include "server/os/process.h"
 #include "tests/server/page/page_client.h"
 #include "tests/support/fake_replication.h"
@@ -126,6 +129,10 @@ TEST_F(ApiNumbersTest, NowHasTheReplicasOfAPrimaryAndTheLinkOfAReplica) {
   EXPECT_EQ(now["replication"]["link"],
             json::parse(R"({"primary":"10.0.0.1:7379","state":"connected","up":true,"down_ms":0,
               "complete":true,"data_age_ms":6})"));
+  for (const Measure& measure : Measures()) {
+    const std::string path = absl::StrReplaceAll(AbslView(measure.names.json), {{".", "/"}});
+    EXPECT_TRUE(path.empty() || now.contains(json::json_pointer("/" + path))) << path;
+  }
 }
 
 // The watch is asked, not the state of the moment: INFO and the page say one thing.

@@ -47,7 +47,7 @@ TEST(ServerTotalsTest, EveryCounterIsSummedOverTheThreadsAndReset) {
   Services& services = server.services;
   Worker second(services);
   for (std::size_t i = 0; i < kStatsFieldCount; ++i) {
-    if (IsRate(kStatsFields[i])) continue;
+    if (kStatsFields[i].is_rate) continue;
     const StatsRow<false> row(i);
     services.main_counters[row].Add(1);
     server.worker.counters[row].Add(10);
