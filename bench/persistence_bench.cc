@@ -22,6 +22,7 @@
 #include "core/limiter/limiter.h"
 #include "core/limiter/limiter_upkeep.h"
 #include "core/words/limit_grammar.h"
+#include "core/policies/policies.h"
 #include "persistence/save_fold.h"
 #include "persistence/storage.h"
 #include "tests/support/temporary_directory.h"

@@ -1,5 +1,5 @@
-// The files of the tree that are made from the tables of commands and options. `./dev docs` writes
-// them, and a test fails when one is stale.
+// The files of the tree that are made from the tables of commands, options and measures. `./dev
+// docs` writes them, and a test fails when one is stale.
 #pragma once
 
 #include <span>
@@ -11,7 +11,11 @@ namespace weir {
 struct Document {
   std::string_view path;  // from the top of the tree
   std::string (*make)();
+  bool is_part = false;  // the lines between <!-- weir-docs: begin --> and <!-- weir-docs: end -->
 };
+
+// The text of the file; that of a part, in the present text.
+[[nodiscard]] std::string TextOf(const Document& document, std::string_view present);
 
 // Sorted by path.
 [[nodiscard]] std::span<const Document> Documents() noexcept;

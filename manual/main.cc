@@ -1,6 +1,8 @@
 // weir-docs: lists the documents that are made from the server's tables, or prints the one that its
-// argument names. `./dev docs` writes them to their places.
+// argument names. `./dev docs` writes them to their places, from the top of the tree.
 #include <cstdio>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -10,7 +12,11 @@ int main(int argc, char** argv) {
   for (const weir::Document& document : weir::Documents()) {
     const std::string path(document.path);
     if (argc < 2) std::puts(path.c_str());
-    if (argc > 1 && path == argv[1]) return std::fputs(document.make().c_str(), stdout) < 0;
+    if (argc > 1 && path == argv[1]) {
+      std::ifstream file(path);
+      const std::string present{std::istreambuf_iterator<char>(file), {}};
+      return std::fputs(TextOf(document, present).c_str(), stdout) < 0;
+    }
   }
   return argc < 2 ? 0 : 1;
 }

@@ -16,6 +16,7 @@
 #include "core/limiter/limiter_upkeep.h"
 #include "core/rules/rule.h"
 #include "core/words/limit_bytes.h"
+#include "core/policies/policy_bytes.h"
 #include "persistence/bucket_check.h"
 #include "persistence/format.h"
 #include "persistence/hold_format.h"

@@ -24,6 +24,7 @@
 #include "core/limiter/limiter_restore.h"
 #include "core/table/key_hash.h"
 #include "core/table/table_generation.h"
+#include "core/policies/policies.h"
 #include "persistence/database.h"
 #include "persistence/format.h"
 #include "persistence/load_report.h"

@@ -15,6 +15,7 @@
 #include "core/limiter/limiter_restore.h"
 #include "core/table/partition_set.h"
 #include "core/table/table_generation.h"
+#include "core/policies/policies.h"
 #include "replication/sink.h"
 
 namespace weir {

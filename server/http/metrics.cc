@@ -21,6 +21,7 @@
 #include "core/commands/command_spec.h"
 #include "core/commands/limit_totals.h"
 #include "core/rules/limit_counters.h"
+#include "core/limiter/limiter_upkeep.h"
 #include "server/config/version.h"
 #include "server/http/http_exchange.h"
 #include "server/http/http_route.h"

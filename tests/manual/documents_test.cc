@@ -31,7 +31,7 @@ TEST(DocumentsTest, AreUpToDate) {
     std::ifstream file(absl::StrCat(WEIR_SOURCE_DIR "/", AbslView(document.path)),
                        std::ios::binary);
     const std::string text{std::istreambuf_iterator<char>(file), {}};
-    EXPECT_TRUE(text == document.make())
+    EXPECT_TRUE(text == TextOf(document, text))
         << document.path << " is stale or missing: run `./dev docs`";
     EXPECT_TRUE(paths.insert(document.path).second) << document.path;
   }

@@ -18,6 +18,7 @@
 #include "core/limiter/limiter_restore.h"
 #include "core/rules/rule.h"
 #include "core/rules/token_bucket.h"
+#include "core/policies/policies.h"
 
 namespace weir {
 

@@ -14,6 +14,7 @@
 #include "core/limiter/limiter_restore.h"
 #include "core/rules/rule.h"
 #include "core/table/table_bound.h"
+#include "core/policies/policies.h"
 #include "tests/core/limiter/limiter_fixture.h"
 #include "tests/support/take_all.h"
 #include "tests/support/test_scale.h"
