@@ -78,7 +78,7 @@ class FilledTable {
   void Insert(const KeyHash& key) {
     const PartitionLock lock(table_, key.partition);
     table_.partition(key.partition).Insert({key.hash, LimitId{0}}, {1, 2, 3});
-    table_.ShowSize(key.partition);
+    table_.PublishSize(key.partition);
   }
   void Prefetch(const std::vector<KeyHash>& keys) {
     for (const KeyHash& key : keys) table_.PrefetchPartition(key);

@@ -19,8 +19,8 @@
 
 #include "core/base/instant.h"
 #include "core/limiter/limiter_restore.h"
-#include "core/table/table_generation.h"
 #include "core/policies/policies.h"
+#include "core/table/table_generation.h"
 #include "persistence/hold_format.h"
 #include "persistence/load_report.h"
 

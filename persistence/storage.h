@@ -22,9 +22,9 @@
 
 #include "core/base/instant.h"
 #include "core/limiter/limiter_restore.h"
+#include "core/policies/policies.h"
 #include "core/table/key_hash.h"
 #include "core/table/table_generation.h"
-#include "core/policies/policies.h"
 #include "persistence/database.h"
 #include "persistence/format.h"
 #include "persistence/load_report.h"

@@ -13,9 +13,9 @@
 
 #include "core/base/instant.h"
 #include "core/limiter/limiter_restore.h"
+#include "core/policies/policies.h"
 #include "core/table/partition_set.h"
 #include "core/table/table_generation.h"
-#include "core/policies/policies.h"
 #include "replication/sink.h"
 
 namespace weir {

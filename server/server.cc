@@ -104,7 +104,7 @@ class Server::Impl {
         reporter_(control_, ServiceManager::FromEnvironment(), services_, io_threads_) {
     if (has_state()) {
       services_.state = state_->get();
-      services_.policies.StartNoting();
+      services_.policies.StartLogging();
     }
     const bool links_by_tls = services_.options.replication_tls;
     const SharedTlsContext* const link_tls = links_by_tls ? &link_tls_ : nullptr;

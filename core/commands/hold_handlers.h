@@ -134,7 +134,7 @@ void HoldHandlers<Host>::Settle(Host& host, SettlementKind kind) {
     absl::InlinedVector<KeyHash, 4> keys;
     for (const SettledKey& key : parsed->keys) keys.push_back(key.key.hash);
     const absl::Status ahead =
-        HoldHandlers::SettleAhead(host, keys, HoldHandlers::TimeOf(host, *parsed));
+        HoldHandlers::ExpireAhead(host, keys, HoldHandlers::TimeOf(host, *parsed));
     if (!ahead.ok()) return host.Fail(ahead);
   }
   const absl::StatusOr<Settled> settled =

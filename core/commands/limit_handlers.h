@@ -101,7 +101,7 @@ concept HostsLimits = requires(Host host, const Request& request, const ParsedRe
   // Settles holds of several keys that are due before a call about all of them. Fails if they are
   // too many at once. Need not be called while there are no open holds.
   { host.has_open_holds() } -> std::same_as<bool>;
-  { host.SettleAhead(hashes, host.now()) } -> std::same_as<absl::Status>;
+  { host.ExpireAhead(hashes, host.now()) } -> std::same_as<absl::Status>;
   host.MarkDirty();  // the command has changed buckets
   host.Charge(1);    // adds units of work to the one that every command is charged
 
@@ -186,15 +186,15 @@ class LimitHandlers {
     for (const Check& check : request->checks) {
       if (keys.empty() || keys.back() != check.hash) keys.push_back(check.hash);
     }
-    if (absl::Status ahead = SettleAhead(host, keys, TimeOf(host, *request)); !ahead.ok()) {
+    if (absl::Status ahead = ExpireAhead(host, keys, TimeOf(host, *request)); !ahead.ok()) {
       request = std::move(ahead);
     }
     return request;
   }
 
   // One key needs no settling ahead: the number of its due holds is bounded.
-  static absl::Status SettleAhead(Host& host, std::span<const KeyHash> keys, Instant at) {
-    return keys.size() == 1 ? absl::OkStatus() : host.SettleAhead(keys, at);
+  static absl::Status ExpireAhead(Host& host, std::span<const KeyHash> keys, Instant at) {
+    return keys.size() == 1 ? absl::OkStatus() : host.ExpireAhead(keys, at);
   }
 
   template <typename Parsed>

@@ -80,12 +80,12 @@ void ChangeCollector::TakePartition(std::size_t index, TakenPartition& taken) {
   if (taken.overflowed) {
     partition.ForgetChanges();
     if (HoldTable* const holds = table_.buckets.holds(index)) holds->ForgetChanges();
-    table_.buckets.ShowHolds(index);
+    table_.buckets.PublishHolds(index);
   } else {
     partition.TakeChangesInto(taken.buckets);
     TakeHolds(index);
   }
-  table_.buckets.ShowSize(index);
+  table_.buckets.PublishSize(index);
 }
 
 // Adds the buckets of a partition that must be written. No id has been given out again since they
@@ -162,7 +162,7 @@ void ChangeCollector::TakeHolds(std::size_t partition) {
         changes_.sums.push_back(
             {index, bucket, sums ? std::optional<SettlementSums>(*sums) : std::nullopt});
       });
-  table_.buckets.ShowHolds(partition);
+  table_.buckets.PublishHolds(partition);
 }
 
 // The time that TakePartition would take, in changed buckets. Requires: the partition is locked.
@@ -183,9 +183,9 @@ void ChangeReader::StartLogging() {
   const Isolation everything(table_);
   if (table_.logs_changes) return;
   table_.logs_changes = true;
-  table_.registry.StartNoting();
+  table_.registry.StartLogging();
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
-    if (HoldTable* const holds = table_.buckets.holds(i)) holds->StartNoting();
+    if (HoldTable* const holds = table_.buckets.holds(i)) holds->StartLogging();
   }
   table_.FitBound();
 }
@@ -193,12 +193,12 @@ void ChangeReader::StartLogging() {
 void ChangeReader::StopLogging() {
   const Isolation everything(table_);
   table_.logs_changes = false;
-  table_.registry.StopNoting();
+  table_.registry.StopLogging();
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
     table_.buckets.partition(i).ForgetChanges();
-    if (HoldTable* const holds = table_.buckets.holds(i)) holds->StopNoting();
-    table_.buckets.ShowHolds(i);
-    table_.buckets.ShowSize(i);
+    if (HoldTable* const holds = table_.buckets.holds(i)) holds->StopLogging();
+    table_.buckets.PublishHolds(i);
+    table_.buckets.PublishSize(i);
   }
   table_.FitBound();
 }
@@ -208,7 +208,7 @@ TableGeneration ChangeReader::generation() const ABSL_NO_THREAD_SAFETY_ANALYSIS 
 }
 
 std::size_t ChangeReader::PublishedSlots(std::size_t partition) const noexcept {
-  return table_.buckets.SlotsShown(partition);
+  return table_.buckets.PublishedSlots(partition);
 }
 
 void ChangeReader::CopyPartition(std::size_t partition, std::optional<Instant> now,

@@ -131,7 +131,7 @@ void HoldKeeper::Expiring::Settle(Holds due) {
   found_expired_ += due.size();
 }
 
-void HoldKeeper::SettleExpired(const StoredKey& key, Holds due) {
+void HoldKeeper::Expire(const StoredKey& key, Holds due) {
   Expiring expiring(*this, key);
   expiring.Settle(due);
   expiring.StoreSums(due.size());
@@ -140,7 +140,7 @@ void HoldKeeper::SettleExpired(const StoredKey& key, Holds due) {
   expired_.fetch_add(due.size(), std::memory_order_relaxed);
 }
 
-void HoldKeeper::SettleInCopy(const StoredKey& key, Instant now) const {
+void HoldKeeper::ExpireInCopy(const StoredKey& key, Instant now) const {
   const HoldTable* const holds = key.store->holds();
   if (!holds) return;
   const std::vector<Hold*> due = holds->ExpiredOf(key.key, now);
@@ -150,7 +150,7 @@ void HoldKeeper::SettleInCopy(const StoredKey& key, Instant now) const {
   expiring.StoreBuckets();
 }
 
-std::optional<Instant> HoldKeeper::SettleDue(HoldStore& store, Instant now, std::size_t most) {
+std::optional<Instant> HoldKeeper::ExpireHolds(HoldStore& store, Instant now, std::size_t most) {
   HoldTable* const holds = store.holds();
   if (!holds) return std::nullopt;
   std::optional<Instant> last;
@@ -160,7 +160,7 @@ std::optional<Instant> HoldKeeper::SettleDue(HoldStore& store, Instant now, std:
     const std::vector<Hold*> due = holds->ExpiredOf(key, now, most - done);
     last = std::max(last, std::optional(due.back()->expiry()));
     done += due.size();
-    SettleExpired({&store, key}, due);
+    Expire({&store, key}, due);
   }
   std::size_t forgotten = 0;
   for (; forgotten < most && holds->marks().HasExpired(now); ++forgotten) {
@@ -170,14 +170,14 @@ std::optional<Instant> HoldKeeper::SettleDue(HoldStore& store, Instant now, std:
   return last;
 }
 
-std::optional<Instant> HoldKeeper::SettleDue(const StoredKey& key, Instant now) {
-  std::optional<Instant> last = SettleDue(*key.store, now, kDueOfOthers);
+std::optional<Instant> HoldKeeper::ExpireHolds(const StoredKey& key, Instant now) {
+  std::optional<Instant> last = ExpireHolds(*key.store, now, kDueOfOthers);
   HoldTable* const holds = key.store->holds();
   if (!holds) return last;
   const std::vector<Hold*> own = holds->ExpiredOf(key.key, now);
   if (own.empty()) return last;
   last = std::max(last, std::optional(own.back()->expiry()));
-  SettleExpired(key, own);
+  Expire(key, own);
   key.store->HoldsChanged();
   return last;
 }

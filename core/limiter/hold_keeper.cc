@@ -258,7 +258,7 @@ absl::Status HoldKeeper::CountNew(std::span<const StoredKey> keys, std::size_t p
     if (holds && holds->WeightOf(key.key) + parts > kKeyHoldsMax) return TooManyHolds();
   }
   if (counts_.TryAdd(user, keys.size())) return absl::OkStatus();
-  for (const StoredKey& key : keys) SettleDue(*key.store, now, kDueForRoom);
+  for (const StoredKey& key : keys) ExpireHolds(*key.store, now, kDueForRoom);
   return counts_.TryAdd(user, keys.size()) ? absl::OkStatus() : TooManyHolds();
 }
 
@@ -350,7 +350,7 @@ void HoldKeeper::Apply(HoldTable& holds, std::uint64_t key, std::string_view id,
   if (Hold* const mark = holds.FindMark(key, id)) ForgetMark(holds, *mark);
   if (!record) return;
   Restore(holds, key, id, *record);
-  holds.NoteHold(key, id);
+  holds.LogHold(key, id);
   // Those that only this hold has named may have gone with it.
   for (const auto& [bucket, kept] : sums) {
     if (holds.KeepsSums(bucket)) holds.SetSums(bucket, kept);

@@ -2,8 +2,8 @@
 //
 // It knows no table: the server's limiter (limiter.h) and the module's (module/handlers/) find the
 // stores of a request's keys, decide the request with a plan, and call the keeper for the rest. So
-// both settle alike. The caller settles what is due of a key (SettleDue) before it looks at one of
-// its buckets.
+// both settle alike. The caller settles what is due of a key (ExpireHolds) before it looks at one
+// of its buckets.
 //
 // The counts are thread-safe; for the rest, the caller holds the locks of the stores. Cost: O(log
 // n) for a hold among n of its store, and the rules' for each of its parts, if nothing else is
@@ -73,12 +73,12 @@ class HoldKeeper {
   // In a whole store: at most `most` holds, and as many marks. For a key: all of its due holds, and
   // one other hold and one mark of its store, so that these do not pile up. Cost: about 150 ns for
   // each limit of a hold that is due (kKeyHoldsMax bounds them); others are not visited.
-  std::optional<Instant> SettleDue(HoldStore& store, Instant now,
-                                   std::size_t most = std::numeric_limits<std::size_t>::max());
-  std::optional<Instant> SettleDue(const StoredKey& key, Instant now);
-  // Stores the buckets as SettleDue would leave them, but settles no hold. Serves looks:
+  std::optional<Instant> ExpireHolds(HoldStore& store, Instant now,
+                                     std::size_t most = std::numeric_limits<std::size_t>::max());
+  std::optional<Instant> ExpireHolds(const StoredKey& key, Instant now);
+  // Stores the buckets as ExpireHolds would leave them, but settles no hold. Serves looks:
   // `key.store` has a copy of the key's buckets, and the key's holds, which do not change.
-  void SettleInCopy(const StoredKey& key, Instant now) const;
+  void ExpireInCopy(const StoredKey& key, Instant now) const;
   // Returns the number of limits (Hold::weight) of the key's due holds, but not many more than
   // `most`.
   [[nodiscard]] static std::size_t CountDue(const StoredKey& key, Instant now, std::size_t most);
@@ -168,7 +168,7 @@ class HoldKeeper {
   // Restores an open hold or a mark in a table. It counts for no user. Requires: limits in use, and
   // no hold of that name.
   void Restore(HoldTable& holds, std::uint64_t key, std::string_view id, SavedHold hold);
-  // Makes the hold or mark of that name what the record says, or removes it, and notes that.
+  // Makes the hold or mark of that name what the record says, or removes it, and logs that.
   // Changes no bucket, and the sums of the key stay as long as it has an open hold. Requires as
   // Restore.
   void Apply(HoldTable& holds, std::uint64_t key, std::string_view id,
@@ -200,7 +200,7 @@ class HoldKeeper {
   static std::uint64_t Value(const std::atomic<std::uint64_t>& count) noexcept {
     return count.load(std::memory_order_relaxed);
   }
-  void SettleExpired(const StoredKey& key, Holds due);
+  void Expire(const StoredKey& key, Holds due);
   [[nodiscard]] Limit LimitToSettle(const Hold& hold, std::size_t part) const;
   void SettlePart(HoldStore& store, const Hold& hold, std::size_t part, const Limit& limit,
                   std::uint64_t cost, Instant now);

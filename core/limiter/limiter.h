@@ -12,11 +12,8 @@
 // look-up for each key, one division for each limit; no allocation up to 4 checks.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -29,21 +26,16 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/instant.h"
-#include "core/base/mutex.h"
 #include "core/limiter/hold_keeper.h"
 #include "core/limiter/hold_request.h"
-#include "core/limiter/limiter_changes.h"
 #include "core/limiter/limiter_table.h"
 #include "core/limiter/live_bucket.h"
 #include "core/limiter/reservation.h"
 #include "core/rules/decision.h"
 #include "core/rules/limit.h"
 #include "core/table/bucket_table.h"
-#include "core/table/changed_partitions.h"
 #include "core/table/key_hash.h"
 #include "core/table/limit_registry.h"
-#include "core/table/table_bound.h"
-#include "core/table/table_generation.h"
 #include "core/words/request.h"
 
 namespace weir {

@@ -91,7 +91,7 @@ std::size_t Limiter::Reset(std::string_view key, std::span<const Limit> limits, 
     table_.Forget(hash.partition, slot);
     table_.buckets.partition(hash.partition).Erase(slot);
   }
-  table_.buckets.ShowSize(hash.partition);
+  table_.buckets.PublishSize(hash.partition);
   return live;
 }
 

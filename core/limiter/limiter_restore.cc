@@ -95,7 +95,7 @@ void RecordApplier::ForgetPartition(std::size_t partition) {
     return true;
   });
   table_.PublishHolds(partition);
-  table_.buckets.ShowSize(partition);
+  table_.buckets.PublishSize(partition);
 }
 
 bool RecordApplier::ApplyBucket(const BucketChange& change) {
@@ -109,7 +109,7 @@ bool RecordApplier::ApplyBucket(const BucketChange& change) {
     if (!stored) return true;
     table_.Forget(change.partition, slot);
     partition.Erase(slot);
-    table_.buckets.ShowSize(change.partition);
+    table_.buckets.PublishSize(change.partition);
     return true;
   }
   const Limit& limit = table_.registry.Get(*id);
@@ -216,7 +216,7 @@ std::size_t LimiterRestore::Apply(const LimiterChanges& records, Instant time) {
         partition, [](const SumsChange& change) { return !change.sums; },
         [&](const SumsChange& change) { dropped += applier.ApplySums(change) ? 0 : 1; });
     table_.PublishHolds(partition);
-    table_.buckets.ShowSize(partition);
+    table_.buckets.PublishSize(partition);
   }
 }
 
@@ -237,12 +237,12 @@ void LimiterRestore::RestorePartition(std::size_t partition,
     restored.Insert(bucket.key, WithoutSpareBit(bucket.bucket));
     table_.registry.AddBucket(bucket.key.limit);
   }
-  table_.buckets.ShowSize(partition);
+  table_.buckets.PublishSize(partition);
   const TableBound bound = table_.bound.load(std::memory_order_relaxed);
   if (restored.size() <= bound.SlotsMax(partition)) return;
   table_.DropDownTo(bound.SlotsMax(partition), partition, now);
   restored.Shrink(bound.Capacity(partition));
-  table_.buckets.ShowSize(partition);
+  table_.buckets.PublishSize(partition);
 }
 
 bool LimiterRestore::RestoreHold(const KeyHash& key, std::string_view id, const SavedHold& hold) {
@@ -251,7 +251,7 @@ bool LimiterRestore::RestoreHold(const KeyHash& key, std::string_view id, const 
   PartitionLock lock(table_.buckets, key.partition);
   table_.keeper.Restore(table_.buckets.MakeHolds(key.partition, table_.logs_changes), key.hash, id,
                         hold);
-  table_.buckets.ShowHolds(key.partition);
+  table_.buckets.PublishHolds(key.partition);
   return true;
 }
 

@@ -30,7 +30,7 @@ LimiterTable::LimiterTable(const LimiterOptions& options)
   current_hasher = hashers.back().get();
   WEIR_CHECK(max_wait >= Nanos{0});
   WEIR_CHECK(max_wait <= kMaxWaitMax);
-  if (logs_changes) registry.StartNoting();
+  if (logs_changes) registry.StartLogging();
 }
 
 bool LimiterTable::MakeRoomOnKey(const KeyHash& key, std::size_t added, Instant now,
@@ -55,7 +55,7 @@ bool LimiterTable::MakeRoomOnKey(const KeyHash& key, std::size_t added, Instant 
       return true;
     });
     if (dropped > 0) partition.AdvanceDecisionTime(now);
-    buckets.ShowSize(key.partition);
+    buckets.PublishSize(key.partition);
     WEIR_CHECK(dropped <= own);
     own -= dropped;
   }
@@ -129,7 +129,7 @@ void LimiterTable::DropDownTo(std::size_t slots_kept, std::size_t index, Instant
     }
     partition.Erase(slot->key);
   }
-  buckets.ShowSize(index);
+  buckets.PublishSize(index);
   WEIR_CHECK(partition.size() <= slots_kept);
   if (first_live != slots.begin()) partition.AdvanceDecisionTime(now);
   evicted.fetch_add(static_cast<std::uint64_t>(first_kept - first_live), std::memory_order_relaxed);
@@ -147,23 +147,23 @@ void LimiterTable::PublishHolds(std::size_t partition) {
   if (holds && (holds->changes().size() > 0 || holds->changes().overflowed())) {
     if (holds->changes().overflowed()) {
       buckets.partition(partition).LogEverything();
-      buckets.ShowSize(partition);
+      buckets.PublishSize(partition);
     }
     MarkChanged(partition);
   }
-  buckets.ShowHolds(partition);
+  buckets.PublishHolds(partition);
 }
 
 void LimiterTable::ExpireHolds(const KeyHash& key, Instant now) {
   if (follows) return;
   PartitionStore store(*this, key.partition);
-  AdvanceDecisionTime(key.partition, keeper.SettleDue({&store, key.hash}, now));
+  AdvanceDecisionTime(key.partition, keeper.ExpireHolds({&store, key.hash}, now));
 }
 
 void LimiterTable::ExpireHolds(std::size_t partition, Instant now, std::size_t most) {
   if (follows) return;
   PartitionStore store(*this, partition);
-  AdvanceDecisionTime(partition, keeper.SettleDue(store, now, most));
+  AdvanceDecisionTime(partition, keeper.ExpireHolds(store, now, most));
 }
 
 // A thread that decides late must not decide as of before.

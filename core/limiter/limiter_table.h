@@ -175,7 +175,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline void LimiterTable::Replace(const KeyHash& ke
   }
   Partition& partition = buckets.partition(key.partition);
   if (partition.ReplaceLogged({key.hash, id}, limit.shape().algorithm, slot, value)) {
-    buckets.ShowSize(key.partition);
+    buckets.PublishSize(key.partition);
   }
   MarkChanged(key.partition);
 }
@@ -190,7 +190,7 @@ inline void LimiterTable::Insert(const KeyHash& key, LimitId id, const Limit& li
   } else {
     partition.Insert({key.hash, id}, bucket);
   }
-  buckets.ShowSize(key.partition);
+  buckets.PublishSize(key.partition);
 }
 
 inline void LimiterTable::MarkChanged(std::size_t partition) {

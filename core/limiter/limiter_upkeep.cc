@@ -129,7 +129,7 @@ void LimiterUpkeep::ForgetPolicies(std::span<const PolicyId> policies) {
       table_.Forget(i, slot);
       return true;
     });
-    table_.buckets.ShowSize(i);
+    table_.buckets.PublishSize(i);
   }
 }
 
@@ -148,14 +148,14 @@ LimiterUpkeep::Swept LimiterUpkeep::SweepSome(std::size_t partition, Instant now
   const Swept part = {swept.EraseSome(first, visits_max, is_full), HasDue(table_, partition, now)};
   if (part.erased > 0) {
     swept.AdvanceDecisionTime(now);
-    table_.buckets.ShowSize(partition);
+    table_.buckets.PublishSize(partition);
   }
   if (part.next != Partition::kNoMore) return part;
   const TableBound bound = table_.bound.load(std::memory_order_relaxed);
   if (swept.size() > bound.SlotsMax(partition))
     table_.DropDownTo(bound.SlotsMax(partition), partition, now);
   swept.Shrink(bound.Capacity(partition));
-  table_.buckets.ShowSize(partition);
+  table_.buckets.PublishSize(partition);
   return part;
 }
 

@@ -9,12 +9,12 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/instant.h"
+#include "core/policies/policies.h"
 #include "core/rules/bucket.h"
 #include "core/rules/limit.h"
 #include "core/rules/limit_counters.h"
 #include "core/rules/rule.h"
 #include "core/words/limit_grammar.h"
-#include "core/policies/policies.h"
 
 namespace weir {
 

@@ -152,7 +152,7 @@ void Policies::FreeDeleted() {
   decltype(deleted_) deleted;
   {
     MutexLock lock(mutex_);
-    if (!notes_changes_) deleted.swap(deleted_);
+    if (!logs_changes_) deleted.swap(deleted_);
   }
   // A LimitMemo may hold these overrides, too.
   for (const auto& [id, overrides] : deleted) overrides->Clear();
@@ -325,10 +325,10 @@ absl::StatusOr<std::vector<std::shared_ptr<const Policy>>> Policies::ReplaceFile
   return retired;
 }
 
-void Policies::StopNoting() {
+void Policies::StopLogging() {
   {
     MutexLock lock(mutex_);
-    notes_changes_ = false;
+    logs_changes_ = false;
     changed_policies_.clear();
     changed_overrides_.clear();
   }

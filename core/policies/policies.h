@@ -108,7 +108,7 @@ class Policies {
   // kFailedPrecondition if the policy file owns it. Cost: that of Find, however many overrides the
   // policy has.
   absl::StatusOr<PolicyId> Delete(std::string_view name);
-  // Frees the overrides of deleted policies, about 0.2 us each, unless changes are noted: then
+  // Frees the overrides of deleted policies, about 0.2 us each, unless changes are logged: then
   // TakeChanges frees them. To be called where no client waits for the caller.
   void FreeDeleted();
 
@@ -132,13 +132,13 @@ class Policies {
 
   // --- Saving, loading and replication ---
 
-  // From now on changes are noted for TakeChanges.
-  void StartNoting() {
+  // From now on changes are logged for TakeChanges.
+  void StartLogging() {
     MutexLock lock(mutex_);
-    notes_changes_ = true;
+    logs_changes_ = true;
   }
   // No longer; forgets those that were not taken.
-  void StopNoting();
+  void StopLogging();
   // Returns the changes since the last call.
   [[nodiscard]] PolicyChanges TakeChanges();
 
@@ -162,7 +162,7 @@ class Policies {
     std::size_t dropped = 0;  // policies and overrides for which there is no place
   };
   // Makes policies and overrides, all at once, as another server's TakeChanges or List tells them,
-  // and notes that like any change. A `list` deletes the policies that it does not name; a caller
+  // and logs that like any change. A `list` deletes the policies that it does not name; a caller
   // that receives it in parts joins the parts first. A policy is taken as it is, with its id, its
   // flags and its greatest numbers; one that has its name or its id here, but not both, is deleted.
   // The caller need not forget the buckets of deleted policies, since the other server erases them,
@@ -199,10 +199,10 @@ class Policies {
     version_.fetch_add(1, std::memory_order_acq_rel);
   }
   void NotePolicy(PolicyId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (notes_changes_) changed_policies_.insert(id);
+    if (logs_changes_) changed_policies_.insert(id);
   }
   void NoteOverride(PolicyId policy, std::string_view key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (notes_changes_) changed_overrides_.emplace(policy, key);
+    if (logs_changes_) changed_overrides_.emplace(policy, key);
   }
   [[nodiscard]] std::shared_ptr<const Policy> FindByIdLocked(PolicyId id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -216,10 +216,11 @@ class Policies {
   std::size_t override_count_ ABSL_GUARDED_BY(mutex_) = 0;
   // The overrides of the policies that have some, or had some.
   absl::flat_hash_map<PolicyId, std::shared_ptr<Overrides>> overridden_ ABSL_GUARDED_BY(mutex_);
-  bool notes_changes_ ABSL_GUARDED_BY(mutex_) = false;
+  bool logs_changes_ ABSL_GUARDED_BY(mutex_) = false;
   absl::flat_hash_set<PolicyId> changed_policies_ ABSL_GUARDED_BY(mutex_);  // their ids
   absl::flat_hash_set<OverrideKey> changed_overrides_ ABSL_GUARDED_BY(mutex_);
-  // The overrides of deleted policies, with the policies' ids: not freed yet, and noted as a whole.
+  // The overrides of deleted policies, with the policies' ids: not freed yet, and logged as a
+  // whole.
   std::vector<std::pair<PolicyId, std::shared_ptr<Overrides>>> deleted_ ABSL_GUARDED_BY(mutex_);
   std::atomic<std::uint64_t> version_{1};
 };

@@ -66,20 +66,20 @@ void Partition::Shrink(std::size_t capacity_max) {
 
 BucketTable::Size BucketTable::size() const noexcept {
   Size size;
-  for (const ShownSize& shown : sizes_) {
-    size.slots += shown.slots.load(std::memory_order_relaxed);
-    size.capacity += shown.capacity.load(std::memory_order_relaxed);
-    size.changes += shown.changes.load(std::memory_order_relaxed);
+  for (const PublishedSize& published : sizes_) {
+    size.slots += published.slots.load(std::memory_order_relaxed);
+    size.capacity += published.capacity.load(std::memory_order_relaxed);
+    size.changes += published.changes.load(std::memory_order_relaxed);
   }
   return size;
 }
 
-HoldTable& BucketTable::MakeHolds(std::size_t index, bool notes_changes) {
-  if (!holds_[index]) holds_[index] = std::make_unique<HoldTable>(notes_changes);
+HoldTable& BucketTable::MakeHolds(std::size_t index, bool logs_changes) {
+  if (!holds_[index]) holds_[index] = std::make_unique<HoldTable>(logs_changes);
   return *holds_[index];
 }
 
-void BucketTable::ShowHolds(std::size_t index) noexcept {
+void BucketTable::PublishHolds(std::size_t index) noexcept {
   std::unique_ptr<HoldTable>& holds = holds_[index];
   if (holds && holds->empty()) holds.reset();
   partition(index).has_open_holds_ = holds && !holds->open().empty();
@@ -91,17 +91,17 @@ BucketTable::Discarded BucketTable::Discard(std::size_t index) {
                          .log = std::exchange(emptied.log_, {}),
                          .holds = std::move(holds_[index])};
   emptied.crowded_keys_ = {};
-  ShowHolds(index);
-  ShowSize(index);
+  PublishHolds(index);
+  PublishSize(index);
   return discarded;
 }
 
-bool BucketTable::ShowsSize(const Guarded& guarded) const noexcept {
+bool BucketTable::HasPublishedSize(const Guarded& guarded) const noexcept {
   const Partition& partition = guarded.partition;
-  const ShownSize& shown = sizes_[static_cast<std::size_t>(&guarded - partitions_.data())];
-  return shown.slots.load(std::memory_order_relaxed) == partition.size() &&
-         shown.capacity.load(std::memory_order_relaxed) == partition.capacity() &&
-         shown.changes.load(std::memory_order_relaxed) == partition.changes();
+  const PublishedSize& published = sizes_[static_cast<std::size_t>(&guarded - partitions_.data())];
+  return published.slots.load(std::memory_order_relaxed) == partition.size() &&
+         published.capacity.load(std::memory_order_relaxed) == partition.capacity() &&
+         published.changes.load(std::memory_order_relaxed) == partition.changes();
 }
 
 void BucketTable::PrefetchPartition(std::size_t index) const noexcept {
@@ -144,7 +144,7 @@ void TableLock::Acquire() {
 
 TableLock::~TableLock() ABSL_NO_THREAD_SAFETY_ANALYSIS {
   for (const std::uint16_t partition : partitions_) {
-    WEIR_DCHECK(table_.ShowsSize(table_.partitions_[partition]));
+    WEIR_DCHECK(table_.HasPublishedSize(table_.partitions_[partition]));
     table_.partitions_[partition].mutex.Unlock();
   }
 }

@@ -166,9 +166,9 @@ class BucketTable {
   // Requires: as above.
   [[nodiscard]] HoldTable* holds(std::size_t index) noexcept { return holds_[index].get(); }
   // The same, for a first hold.
-  [[nodiscard]] HoldTable& MakeHolds(std::size_t index, bool notes_changes);
+  [[nodiscard]] HoldTable& MakeHolds(std::size_t index, bool logs_changes);
   // To be called after each change of the holds: drops an empty table. Requires: as above.
-  void ShowHolds(std::size_t index) noexcept;
+  void PublishHolds(std::size_t index) noexcept;
 
   // The content of a partition, which is no longer in the table.
   struct Discarded {
@@ -180,19 +180,19 @@ class BucketTable {
   // costs as much as the content. Requires: this thread holds its lock.
   [[nodiscard]] Discarded Discard(std::size_t index);
 
-  // The sizes that the partitions had when they were last shown, summed. Takes no lock: about 10
-  // us.
+  // The sizes that the partitions had when they were last published, summed. Takes no lock: about
+  // 10 us.
   struct Size {
     std::size_t slots = 0;
     std::size_t capacity = 0;  // slots with and without a bucket
     std::size_t changes = 0;   // logged for the next save
   };
   [[nodiscard]] Size size() const noexcept;
-  // Shows the size of a partition to all threads. To be called after each change of the size, by
-  // the thread that holds the partition's lock.
-  void ShowSize(std::size_t index) noexcept;
-  // The number of buckets that the partition had when it was last shown.
-  [[nodiscard]] std::size_t SlotsShown(std::size_t index) const noexcept {
+  // Publishes the size of a partition to all threads. To be called after each change of the size,
+  // by the thread that holds the partition's lock.
+  void PublishSize(std::size_t index) noexcept;
+  // The number of buckets that the partition had when it was last published.
+  [[nodiscard]] std::size_t PublishedSlots(std::size_t index) const noexcept {
     return sizes_[index].slots.load(std::memory_order_relaxed);
   }
 
@@ -218,28 +218,28 @@ class BucketTable {
   static_assert(sizeof(Guarded) == 128, "PrefetchPartition fetches all of it.");
   // The size of a partition, written under its lock and read without. Kept apart from the
   // partitions, which fill two cache lines each.
-  struct ShownSize {
+  struct PublishedSize {
     std::atomic<std::uint32_t> slots{0};
     std::atomic<std::uint32_t> capacity{0};
     std::atomic<std::uint32_t> changes{0};
   };
 
-  // True if the size of a partition is shown as it is. Requires: this thread holds its lock.
-  [[nodiscard]] bool ShowsSize(const Guarded& guarded) const noexcept;
+  // True if the size of a partition is published as it is. Requires: this thread holds its lock.
+  [[nodiscard]] bool HasPublishedSize(const Guarded& guarded) const noexcept;
 
   std::array<Guarded, kPartitionCount> partitions_;
-  std::array<ShownSize, kPartitionCount> sizes_;
+  std::array<PublishedSize, kPartitionCount> sizes_;
   std::array<std::unique_ptr<HoldTable>, kPartitionCount> holds_;  // each guarded as its partition
 };
 
 // Holds the lock of one partition. Debug builds check at both ends that the partition's size is
-// shown as it is, also after what others did with it. (In KeysLock, on the path of every decision,
-// even a reference to the table would cost release builds five instructions.)
+// published as it is, also after what others did with it. (In KeysLock, on the path of every
+// decision, even a reference to the table would cost release builds five instructions.)
 class PartitionLock {
  public:
   PartitionLock(BucketTable& table, std::size_t partition) ABSL_NO_THREAD_SAFETY_ANALYSIS;
   ~PartitionLock() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    WEIR_DCHECK(table_.ShowsSize(table_.partitions_[partition_]));
+    WEIR_DCHECK(table_.HasPublishedSize(table_.partitions_[partition_]));
     if (mutex_) mutex_->Unlock();
   }
   PartitionLock(const PartitionLock&) = delete;
@@ -378,12 +378,12 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline KeysLock<kKeys>::~KeysLock() {
   for (std::size_t i = 0; i < count(); ++i) guarded_[i]->mutex.Unlock();
 }
 
-inline void BucketTable::ShowSize(std::size_t index) noexcept {
-  const Partition& shown = partition(index);
-  ShownSize& size = sizes_[index];
-  size.slots.store(static_cast<std::uint32_t>(shown.size()), std::memory_order_relaxed);
-  size.capacity.store(static_cast<std::uint32_t>(shown.capacity()), std::memory_order_relaxed);
-  size.changes.store(static_cast<std::uint32_t>(shown.changes()), std::memory_order_relaxed);
+inline void BucketTable::PublishSize(std::size_t index) noexcept {
+  const Partition& published = partition(index);
+  PublishedSize& size = sizes_[index];
+  size.slots.store(static_cast<std::uint32_t>(published.size()), std::memory_order_relaxed);
+  size.capacity.store(static_cast<std::uint32_t>(published.capacity()), std::memory_order_relaxed);
+  size.changes.store(static_cast<std::uint32_t>(published.changes()), std::memory_order_relaxed);
 }
 
 inline PartitionLock::PartitionLock(BucketTable& table, std::size_t partition)
@@ -393,7 +393,7 @@ inline PartitionLock::PartitionLock(BucketTable& table, std::size_t partition)
                                                       : &table.partitions_[partition].mutex) {
   WEIR_CHECK(partition < kPartitionCount);
   if (mutex_) mutex_->Lock();
-  WEIR_DCHECK(table_.ShowsSize(table_.partitions_[partition]));
+  WEIR_DCHECK(table_.HasPublishedSize(table_.partitions_[partition]));
 }
 
 }  // namespace weir

@@ -50,7 +50,7 @@ Hold& HoldTable::Open(HoldTerms terms, std::string_view id, std::span<const Hold
   Hold::Owner made = Hold::Make(terms, id, parts, intervals);
   made->epoch_ = static_cast<std::uint32_t>(opened_++ >> 32);
   Hold& hold = InsertOpen(std::move(made), terms.expiry);
-  Note(hold);
+  Log(hold);
   return hold;
 }
 
@@ -59,18 +59,18 @@ void HoldTable::Renew(Hold& open, Instant expiry) {
   if (crowd) crowd->Remove(open);
   open_.SetExpiry(open, expiry);
   if (crowd) crowd->Add(open);
-  Note(open);
+  Log(open);
 }
 
 void HoldTable::Mark(Hold& open, Instant forgotten_at) {
-  Note(marks_.Insert(TakeOpen(open), forgotten_at));
+  Log(marks_.Insert(TakeOpen(open), forgotten_at));
 }
 
 // Noting a hold costs more than the rest of its removal, and a save writes each note.
 void HoldTable::NoteGone(std::span<Hold* const> holds) {
-  if (!notes_changes_) return;
+  if (!logs_changes_) return;
   if (holds.size() > HoldChanges::kGoneMax + size() / 4) return changes_.Overflow();
-  for (Hold* const hold : holds) Note(*hold);
+  for (Hold* const hold : holds) Log(*hold);
 }
 
 void HoldTable::TakeManyOpen(std::uint64_t key, std::span<Hold* const> open) {
@@ -183,7 +183,7 @@ void HoldTable::SetSums(const SlotKey& bucket, const SettlementSums& sums) {
   WEIR_DCHECK(KeepsSums(bucket));
   if (sums == SumsOf(bucket)) return;
   sums_[{bucket.key_hash(), bucket.limit}] = sums;
-  if (notes_changes_) changes_.AddSums(bucket, size());
+  if (logs_changes_) changes_.AddSums(bucket, size());
 }
 
 bool HoldTable::IsNamed(const SlotKey& bucket) const {
@@ -212,7 +212,7 @@ void HoldTable::DropUnnamedSums(std::span<Hold* const> removed) {
       const SlotKey bucket{hold->key(), parts[i].limit};
       const auto sums = sums_.find({hold->key(), parts[i].limit});
       if (sums == sums_.end() || IsNamed(bucket)) continue;
-      if (notes_changes_) changes_.AddSums(bucket, size());
+      if (logs_changes_) changes_.AddSums(bucket, size());
       sums_.erase(sums);
     }
     last = parts;

@@ -6,7 +6,7 @@
 // id of their limit is in use (limit_registry.h), as the holds that name it count for it. A bucket
 // without sums has sums of 0.
 //
-// If the table notes its changes for saves, a removal stays noted until a save has taken it, so an
+// If the table logs its changes for saves, a removal stays logged until a save has taken it, so an
 // empty table may still be needed.
 //
 // A key with more than kFewHolds open holds has an index of them (crowded_holds.h), so that a look
@@ -43,7 +43,7 @@ namespace weir {
 // public-functions: 36, a map with its log.
 class HoldTable {
  public:
-  explicit HoldTable(bool notes_changes = false) : notes_changes_(notes_changes) {}
+  explicit HoldTable(bool logs_changes = false) : logs_changes_(logs_changes) {}
 
   // The open hold of that name, or null; and the mark.
   [[nodiscard]] Hold* FindOpen(std::uint64_t key, std::string_view id) const {
@@ -61,17 +61,17 @@ class HoldTable {
   // Makes a mark of an open hold, until `forgotten_at`.
   void Mark(Hold& open, Instant forgotten_at);
   // Take open holds of one key, or marks of one key, which then belong to the caller. Many holds
-  // are not noted one by one; instead the whole table counts as changed. Cost: as for
+  // are not logged one by one; instead the whole table counts as changed. Cost: as for
   // HoldSet::TakeMany.
   void TakeManyOpen(std::uint64_t key, std::span<Hold* const> open);
   void TakeManyMarks(std::uint64_t key, std::span<Hold* const> marks);
   // Removes an open hold without a mark, or a mark.
   void RemoveOpen(Hold& open) {
-    Note(open);
+    Log(open);
     static_cast<void>(TakeOpen(open));
   }
   void RemoveMark(Hold& mark) {
-    Note(mark);
+    Log(mark);
     static_cast<void>(marks_.Remove(mark));
   }
 
@@ -139,20 +139,20 @@ class HoldTable {
     };
     changes_.Take(hold, sums);
   }
-  // Notes that the hold or mark of that name has changed.
-  void NoteHold(std::uint64_t key, std::string_view id) {
-    if (notes_changes_) changes_.AddHold(key, id, size());
+  // Logs that the hold or mark of that name has changed.
+  void LogHold(std::uint64_t key, std::string_view id) {
+    if (logs_changes_) changes_.AddHold(key, id, size());
   }
-  // From now on changes are noted.
-  void StartNoting() noexcept { notes_changes_ = true; }
-  void StopNoting() {
-    notes_changes_ = false;
+  // From now on changes are logged.
+  void StartLogging() noexcept { logs_changes_ = true; }
+  void StopLogging() {
+    logs_changes_ = false;
     changes_.Clear();
   }
   void ForgetChanges() { changes_.Clear(); }
   [[nodiscard]] const HoldChanges& changes() const noexcept { return changes_; }
 
-  // Inserts a hold or a mark of an earlier run, which keeps its order, and notes nothing. Requires:
+  // Inserts a hold or a mark of an earlier run, which keeps its order, and logs nothing. Requires:
   // no open hold and no mark of that name; the parts of held limits are marked as such
   // (HoldPart::SetHeld).
   Hold& Restore(const HoldTerms& terms, std::string_view id, const SavedHold& saved);
@@ -171,7 +171,7 @@ class HoldTable {
  private:
   static constexpr std::size_t kFewHolds = 16;
 
-  void Note(const Hold& hold) { NoteHold(hold.key(), hold.id()); }
+  void Log(const Hold& hold) { LogHold(hold.key(), hold.id()); }
   void NoteGone(std::span<Hold* const> holds);
   [[nodiscard]] CrowdedHolds* CrowdOf(std::uint64_t key) const;
   Hold& InsertOpen(Hold::Owner hold, Instant expiry);
@@ -186,7 +186,7 @@ class HoldTable {
   absl::flat_hash_map<std::uint64_t, std::unique_ptr<CrowdedHolds>> crowds_;
   absl::btree_map<std::pair<std::uint64_t, LimitId>, SettlementSums> sums_;
   std::uint64_t opened_ = std::uint64_t{1} << 32;  // Hold::sequence() of the next
-  bool notes_changes_;
+  bool logs_changes_;
   HoldChanges changes_;
 };
 

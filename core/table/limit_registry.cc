@@ -95,7 +95,7 @@ absl::StatusOr<LimitId> LimitRegistry::Intern(const Limit& limit, LimitHint& hin
     free_.pop_back();
   }
   GiveOut(id, limit, introducer, hint);
-  if (notes_changes_) changed_.insert(id);
+  if (logs_changes_) changed_.insert(id);
   CheckCounts();
   return id;
 }
@@ -180,7 +180,7 @@ std::size_t LimitRegistry::Reclaim(std::span<const LimitId> ids) {
       --introduced_by_all_;
       if (--own->second == 0) introduced_.erase(own);
     }
-    if (notes_changes_) {
+    if (logs_changes_) {
       unsaved_.push_back(id);
       changed_.insert(id);
     } else {
@@ -192,14 +192,14 @@ std::size_t LimitRegistry::Reclaim(std::span<const LimitId> ids) {
   return reclaimed;
 }
 
-void LimitRegistry::StartNoting() {
+void LimitRegistry::StartLogging() {
   MutexLock lock(mutex_);
-  notes_changes_ = true;
+  logs_changes_ = true;
 }
 
-void LimitRegistry::StopNoting() {
+void LimitRegistry::StopLogging() {
   MutexLock lock(mutex_);
-  notes_changes_ = false;
+  logs_changes_ = false;
   changed_.clear();
   free_.insert(free_.end(), unsaved_.begin(), unsaved_.end());
   free_.insert(free_.end(), in_save_.begin(), in_save_.end());

@@ -13,7 +13,7 @@
 // together may take nine tenths of it, those that one user has introduced a tenth. The limits of
 // policies and of CL.THROTTLE count for no user.
 //
-// If changes are noted for saves, an id that was taken back is given out again only after a
+// If changes are logged for saves, an id that was taken back is given out again only after a
 // complete save that began later, so that no record on disk is read with another limit.
 //
 // Memory: BytesPerLimit() an entry, in chunks that never move; at most kLimitsMax entries.
@@ -152,10 +152,10 @@ class LimitRegistry {
 
   // --- Saving and loading ---
 
-  // From now on the ids that are given out and taken back are noted for TakeChanges.
-  void StartNoting();
+  // From now on the ids that are given out and taken back are logged for TakeChanges.
+  void StartLogging();
   // No longer: nothing waits for a save any more.
-  void StopNoting();
+  void StopLogging();
   // Begins a save, which will contain all changes up to now.
   void BeginSave();
   // Completes that save: ids that were taken back before it began may be given out again.
@@ -230,7 +230,7 @@ class LimitRegistry {
   // Limits in use that users have introduced: those of each user, and of all.
   absl::flat_hash_map<Introducer, std::size_t> introduced_ ABSL_GUARDED_BY(mutex_);
   std::size_t introduced_by_all_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool notes_changes_ ABSL_GUARDED_BY(mutex_) = false;
+  bool logs_changes_ ABSL_GUARDED_BY(mutex_) = false;
   absl::flat_hash_set<LimitId> changed_ ABSL_GUARDED_BY(mutex_);
   std::atomic<std::uint32_t> idle_cursor_{0};  // where Idle continues
   std::atomic<std::size_t> idle_{0};

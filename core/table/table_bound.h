@@ -29,31 +29,30 @@ class TableBound {
   // A bound of `bytes`, at least kBytesMin. A quarter is for the registry of limits; what the
   // registry does not need is left for the process, its saves and the allocator's waste. The rest
   // is for slots and, if changes are logged, for the longest logs.
-  static constexpr TableBound Within(std::size_t bytes, bool notes_changes) noexcept {
+  static constexpr TableBound Within(std::size_t bytes, bool logs_changes) noexcept {
     const std::size_t all = std::max(bytes, kBytesMin) - RegistryBytes(bytes);
     const std::size_t each = all / kPartitionCount;
     TableBound bound;
     bound.bits_ = 1;
-    while (BytesOf(bound.bits_ + 1U, notes_changes) <= each) ++bound.bits_;
-    const std::size_t rest = all - kPartitionCount * BytesOf(bound.bits_, notes_changes);
+    while (BytesOf(bound.bits_ + 1U, logs_changes) <= each) ++bound.bits_;
+    const std::size_t rest = all - kPartitionCount * BytesOf(bound.bits_, logs_changes);
     const std::size_t step =
-        BytesOf(bound.bits_ + 1U, notes_changes) - BytesOf(bound.bits_, notes_changes);
+        BytesOf(bound.bits_ + 1U, logs_changes) - BytesOf(bound.bits_, logs_changes);
     bound.doubled_ = static_cast<std::uint16_t>(rest / step);
     WEIR_CHECK(bound.doubled_ < kPartitionCount);
-    WEIR_CHECK(kPartitionCount * BytesOf(bound.bits_, notes_changes) + bound.doubled_ * step <=
-               all);
+    WEIR_CHECK(kPartitionCount * BytesOf(bound.bits_, logs_changes) + bound.doubled_ * step <= all);
     return bound;
   }
 
   // A bound of `bytes` for the table and for holds that take `hold_bytes`. Those count in steps, so
   // that a few holds more or less do not change the sizes of maps.
   static constexpr TableBound Beside(std::size_t hold_bytes, std::size_t bytes,
-                                     bool notes_changes) noexcept {
+                                     bool logs_changes) noexcept {
     constexpr std::size_t kSteps = 16;
     const std::size_t step = HoldBytesMax(bytes) / kSteps;
     const std::size_t steps = std::min(kSteps, (hold_bytes + step - 1) / step);
     // Slots have three quarters of a bound.
-    return Within(std::max(bytes, kBytesMin) - steps * step * 4 / 3, notes_changes);
+    return Within(std::max(bytes, kBytesMin) - steps * step * 4 / 3, logs_changes);
   }
 
   static constexpr std::size_t RegistryBytes(std::size_t bytes) noexcept {
@@ -79,10 +78,10 @@ class TableBound {
 
   static constexpr std::size_t SlotsIn(std::size_t capacity) noexcept { return capacity * 25 / 32; }
   // A slot has a control byte; an array has 16 more control bytes, and the allocator adds 16.
-  static constexpr std::size_t BytesOf(std::size_t bits, bool notes_changes) noexcept {
+  static constexpr std::size_t BytesOf(std::size_t bits, bool logs_changes) noexcept {
     const std::size_t capacity = (std::size_t{1} << bits) - 1;
     return capacity * (sizeof(SlotKey) + sizeof(Bucket) + 1) + 32 +
-           (notes_changes ? LogBytes(SlotsIn(capacity)) : 0);
+           (logs_changes ? LogBytes(SlotsIn(capacity)) : 0);
   }
   static constexpr std::size_t LogBytes(std::size_t slots) noexcept {
     return (ChangeLog::kChangesMin + slots) * sizeof(LoggedChange);

@@ -32,7 +32,7 @@ class KeyLimiter::SettledKeys {
     const std::size_t due = key.CountDue(now, kKeyHoldsMax);
     if (settled_ > 0 && settled_ + due > kKeyHoldsMax) return false;
     settled_ += due;
-    key.SettleDue(now);
+    key.ExpireHolds(now);
     return true;
   }
 
@@ -340,7 +340,7 @@ absl::StatusOr<Settled> KeyLimiter::SettleHold(const SettleRequest& request, Ins
 absl::StatusOr<std::vector<LiveHold>> KeyLimiter::InspectHolds(std::string_view name, Instant now) {
   OpenKey key(module_, call_.context, call_.NameOf(name), redis::kRead);
   if (key.is_of_another_type()) return WrongType();
-  key.SettleDue(now);
+  key.ExpireHolds(now);
   return module_.keeper.Inspect(
       key.stored_key(), now, Limiter::kInspectedMax,
       [&](const Limit& limit) { return module_.policies.PresentLimit(limit, name); });
@@ -350,7 +350,7 @@ absl::StatusOr<std::size_t> KeyLimiter::Reset(std::string_view name, std::span<c
                                               Instant now) {
   OpenKey key(module_, call_.context, call_.NameOf(name), redis::kWrite);
   if (key.is_of_another_type()) return WrongType();
-  key.SettleDue(now);
+  key.ExpireHolds(now);
   const auto is_reset = [&](LimitId id) {
     const Limit& limit = module_.registry.Get(id);
     return limits.empty() || std::ranges::any_of(limits, [&](const Limit& one) {
@@ -390,7 +390,7 @@ std::size_t KeyLimiter::Trim(std::string_view name, const PolicyLimits& before,
 absl::StatusOr<std::vector<LiveBucket>> KeyLimiter::Inspect(std::string_view name, Instant now) {
   OpenKey key(module_, call_.context, call_.NameOf(name), redis::kRead);
   if (key.is_of_another_type()) return WrongType();
-  key.SettleDue(now);
+  key.ExpireHolds(now);
   std::vector<LiveBucket> live;
   for (const KeyBuckets::KeyBucket& one : key.buckets()) {
     const std::optional<Limit> limit =

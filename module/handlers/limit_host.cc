@@ -52,7 +52,7 @@ class LimitHost {
   bool MayLookAt(std::span<const std::string_view> /*keys*/, KeyWork /*work*/) { return true; }
   // The limiter opens the keys of a request together, and bounds what it settles then.
   static bool has_open_holds() { return false; }
-  static absl::Status SettleAhead(std::span<const KeyHash> /*keys*/, Instant /*at*/) {
+  static absl::Status ExpireAhead(std::span<const KeyHash> /*keys*/, Instant /*at*/) {
     return absl::OkStatus();
   }
   void MarkDirty() {}

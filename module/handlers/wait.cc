@@ -97,7 +97,7 @@ class WaitedKeys {
     for (const std::string& name : waiter.keys) {
       names_.push_back(redis::CreateString(context, name.data(), name.size()));
       OpenKey& key = keys_.emplace_back(TheModule(), context, names_.back(), mode);
-      if (mode == redis::kRead && !key.is_of_another_type()) key.SettleDue(WallTime());
+      if (mode == redis::kRead && !key.is_of_another_type()) key.ExpireHolds(WallTime());
     }
   }
   ~WaitedKeys() {

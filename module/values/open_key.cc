@@ -217,7 +217,7 @@ bool OpenKey::HasAged(Instant now) const {
       buckets(), [&](const KeyBuckets::KeyBucket& one) { return IsOver(one.limit, now); });
 }
 
-// True if SettleDue has something to do. A look does not forget marks.
+// True if ExpireHolds has something to do. A look does not forget marks.
 bool OpenKey::IsAnythingDue(Instant now) const {
   HoldTable* const holds = value_ ? value_->holds() : nullptr;
   if (!holds) return false;
@@ -249,7 +249,7 @@ void OpenKey::DropOver(Instant now) {
   if (reads_only_) changed_ = false;
 }
 
-void OpenKey::SettleDue(Instant now) {
+void OpenKey::ExpireHolds(Instant now) {
   if (HasAged(now)) DropOver(now);
   if (!IsAnythingDue(now)) return;
   const bool names_gone = value_->holds_checked_at() != module_.policies.version();
@@ -262,7 +262,7 @@ void OpenKey::SettleDue(Instant now) {
     value_->set_holds_checked_at(module_.policies.version());
   }
   if (reads_only_) return Look(now);
-  module_.keeper.SettleDue(*this, now);
+  module_.keeper.ExpireHolds(*this, now);
 }
 
 std::size_t OpenKey::CountDue(Instant now, std::size_t most) {
@@ -276,19 +276,19 @@ void OpenKey::Look(Instant now) {
   const std::uint64_t version = module_.policies.version();
   KeyBuckets* const found = looked_at_->FindLook(now, version);
   value_ = found ? found : &looked_at_->MakeLook(now, version);
-  if (!found) module_.keeper.SettleInCopy(stored_key(), now);
+  if (!found) module_.keeper.ExpireInCopy(stored_key(), now);
   changed_ = false;
 }
 
 void OpenKey::Sweep(Instant now) {
-  SettleDue(now);
+  ExpireHolds(now);
   Commit(now);
   NoteForSweeper(now);  // if the holds were renewed, nothing was committed
 }
 
 std::size_t OpenKey::Trim(const Trimmer& trimmer, Instant now) {
   if (!value_) return 0;
-  SettleDue(now);
+  ExpireHolds(now);
   std::size_t trimmed = 0;
   for (const KeyBuckets::KeyBucket& one : buckets()) {
     const Limit& interned = module_.registry.Get(one.limit);

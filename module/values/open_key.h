@@ -3,7 +3,7 @@
 //
 //     OpenKey key(module, context, name, redis::kWrite);
 //     if (key.is_of_another_type()) ...
-//     key.SettleDue(now);             // before a look at the buckets
+//     key.ExpireHolds(now);             // before a look at the buckets
 //     key.Keep(id, bucket);
 //     key.Commit(now);                // before it closes
 //
@@ -57,9 +57,9 @@ class OpenKey final : public HoldStore {
   // Cancels the holds that have expired, each as of its expiry, and drops those of deleted
   // policies, and buckets of sliding windows that would lose their age. A look that comes later
   // finds the state as of `now`.
-  void SettleDue(Instant now);
+  void ExpireHolds(Instant now);
 
-  // Returns the number of limits of the holds that SettleDue would settle, but not many more than
+  // Returns the number of limits of the holds that ExpireHolds would settle, but not many more than
   // `most`.
   [[nodiscard]] std::size_t CountDue(Instant now, std::size_t most);
 

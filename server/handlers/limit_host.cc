@@ -111,7 +111,7 @@ class LimitHost {
     return call_.MayLookAt(keys, work);
   }
   bool has_open_holds() const { return shared().limiter.has_open_holds(); }
-  absl::Status SettleAhead(std::span<const KeyHash> keys, Instant at) {
+  absl::Status ExpireAhead(std::span<const KeyHash> keys, Instant at) {
     return shared().upkeep.ExpireAhead(keys, at);
   }
   void MarkDirty() { call_.MarkDirty(); }

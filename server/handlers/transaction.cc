@@ -38,7 +38,7 @@ std::vector<std::string_view> KeysOf(const Transaction& transaction,
 }
 
 // Settles the due holds of all keys before the transaction, because others wait while it runs.
-absl::Status SettleAhead(Limiter& limiter, const Transaction& transaction,
+absl::Status ExpireAhead(Limiter& limiter, const Transaction& transaction,
                          std::span<const std::string_view> keys, Instant now) {
   if (!limiter.has_open_holds()) return absl::OkStatus();
   std::vector<KeyHash> hashes;
@@ -121,7 +121,7 @@ void Exec(Call& call) {
   call.services().upkeep.MakeRoomForLimits();
   std::vector<std::string_view> keys = KeysOf(transaction, requests);
   const Instant view = call.services().explicit_time.View(call.now);
-  const absl::Status ahead = SettleAhead(limiter, transaction, keys, view);
+  const absl::Status ahead = ExpireAhead(limiter, transaction, keys, view);
   if (!ahead.ok()) return call.Fail(ahead);
   call.session.work().ChargeVisits();
   {

@@ -49,7 +49,7 @@ Subscriber::~Subscriber() {
     for (const std::string& name : names(kind)) channels_.Remove(kind, name, *this);
     names_[IndexOf(kind)].clear();
   }
-  ShowSize();
+  PublishSize();
 }
 
 absl::StatusOr<std::vector<std::size_t>> Subscriber::Subscribe(
@@ -72,7 +72,7 @@ absl::StatusOr<std::vector<std::size_t>> Subscriber::Subscribe(
     if (is_new) held_bytes_ += name.size() + kBytesPerSubscription;
     sizes.push_back(size());
   }
-  ShowSize();
+  PublishSize();
   return sizes;
 }
 
@@ -80,10 +80,10 @@ void Subscriber::Unsubscribe(SubscriptionKind kind, std::string_view name) {
   if (names_[IndexOf(kind)].erase(std::string(name)) == 0) return;
   held_bytes_ -= name.size() + kBytesPerSubscription;
   channels_.Remove(kind, name, *this);
-  ShowSize();
+  PublishSize();
 }
 
-void Subscriber::ShowSize() {
+void Subscriber::PublishSize() {
   ClientRecord& record = outbox_.record();
   record.channels.store(names(kChannel).size(), std::memory_order_relaxed);
   record.patterns.store(names(kPattern).size(), std::memory_order_relaxed);

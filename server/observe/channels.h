@@ -87,7 +87,7 @@ class Subscriber {
  private:
   friend class Channels;
 
-  void ShowSize();
+  void PublishSize();
 
   Channels& channels_;
   Outbox& outbox_;

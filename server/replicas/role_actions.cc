@@ -260,10 +260,10 @@ void ReplicationControl::NoteForReplicas(bool notes) {
   if (services_.state) return;  // The saver needs them in any case.
   if (notes) {
     ChangeReader(services_.limiter.table()).StartLogging();
-    services_.policies.StartNoting();
+    services_.policies.StartLogging();
   } else {
     ChangeReader(services_.limiter.table()).StopLogging();
-    services_.policies.StopNoting();
+    services_.policies.StopLogging();
   }
 }
 

@@ -59,7 +59,7 @@ class KeptServer {
         .memory_max = memory_max_,
         .present = [this](const Limit& interned) { return policies_->PresentLimit(interned); }});
     policies_ = std::make_unique<Policies>();
-    policies_->StartNoting();
+    policies_->StartLogging();
     found_ = {.unclean_restart = kept.unclean_restart(),
               .had_exhausted_record = kept.had_exhausted_record(),
               .clock_mark = kept.clock_mark(),

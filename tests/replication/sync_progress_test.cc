@@ -40,7 +40,7 @@ class SyncProgressTest : public testing::Test {
       130};  // a kind of a later version, which a sink counts and passes over
 
   SyncProgressTest() {
-    primary_.StartNoting();
+    primary_.StartLogging();
     for (std::size_t i = 0; i < kPolicies; ++i) EXPECT_TRUE(Set(i, "1/s"));
     for (std::size_t i = 0; i < kOverrides; ++i) EXPECT_TRUE(Override(i, "2/s"));
     Take();

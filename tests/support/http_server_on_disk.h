@@ -29,7 +29,7 @@ class HttpServerOnDisk {
     server_ = std::make_unique<HttpTestServer>(
         options, LimiterOptions{.secret = state_->secret(), .logs_changes = true});
     server_->services.state = state_.get();
-    server_->services.policies.StartNoting();
+    server_->services.policies.StartLogging();
   }
   // The state is attached to the server's hub.
   ~HttpServerOnDisk() { state_.reset(); }

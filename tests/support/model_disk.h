@@ -16,9 +16,9 @@
 
 #include "core/limiter/limiter.h"
 #include "core/limiter/limiter_restore.h"
+#include "core/policies/policies.h"
 #include "core/rules/rule.h"
 #include "core/rules/token_bucket.h"
-#include "core/policies/policies.h"
 
 namespace weir {
 

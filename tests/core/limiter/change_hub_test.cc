@@ -53,7 +53,7 @@ class CountingClock final : public Clock {
 
 class ChangeHubTest : public LimiterFixture {
  protected:
-  ChangeHubTest() : LimiterFixture({.logs_changes = true}) { policies_.StartNoting(); }
+  ChangeHubTest() : LimiterFixture({.logs_changes = true}) { policies_.StartLogging(); }
 
   void TakeAll() {
     clock_.Set(now_);

@@ -12,9 +12,9 @@
 #include <gtest/gtest.h>
 
 #include "core/limiter/limiter_restore.h"
+#include "core/policies/policies.h"
 #include "core/rules/rule.h"
 #include "core/table/table_bound.h"
-#include "core/policies/policies.h"
 #include "tests/core/limiter/limiter_fixture.h"
 #include "tests/support/take_all.h"
 #include "tests/support/test_scale.h"

@@ -28,7 +28,7 @@ namespace {
 struct Node {
   Node(const LimiterOptions& options, const Clock& clock)
       : limiter(options), hub(limiter.table(), policies, clock, true) {
-    policies.StartNoting();
+    policies.StartLogging();
   }
   Limiter limiter;
   LimiterUpkeep upkeep{limiter.table()};

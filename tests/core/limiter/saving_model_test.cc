@@ -22,7 +22,7 @@ namespace {
 
 // A limiter and its policies.
 struct State {
-  explicit State(const LimiterOptions& options) : limiter(options) { policies.StartNoting(); }
+  explicit State(const LimiterOptions& options) : limiter(options) { policies.StartLogging(); }
   Limiter limiter;
   Policies policies;
 };

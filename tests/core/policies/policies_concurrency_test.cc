@@ -209,7 +209,7 @@ std::vector<std::string> ContentText(const Policies& policies) {
 TEST(PoliciesReplicationTest, CopiesMayMeetChanges) {
   constexpr int kKeys = 5'000;
   Policies primary;
-  primary.StartNoting();
+  primary.StartLogging();
   ASSERT_TRUE(primary.Set("p", LimitsOf({"10/s"})).ok());
   for (int i = 0; i < kKeys; ++i) {
     ASSERT_TRUE(primary.Override("p", "k" + std::to_string(i), LimitsOf({"1/s"})).ok());

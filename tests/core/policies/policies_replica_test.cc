@@ -137,7 +137,7 @@ void ChangeSome(std::initializer_list<Policies*> servers) {
 }
 
 struct Server {
-  Server() { policies.StartNoting(); }
+  Server() { policies.StartLogging(); }
   // Brings `saved` up to date by the changes noted.
   void Save() {
     const PolicyChanges changes = policies.TakeChanges();

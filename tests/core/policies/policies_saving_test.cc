@@ -42,7 +42,7 @@ std::vector<std::string> TextOf(const Policies& policies) {
 
 class PoliciesSavingTest : public testing::Test {
  protected:
-  PoliciesSavingTest() { policies_.StartNoting(); }
+  PoliciesSavingTest() { policies_.StartLogging(); }
 
   void Set(std::string_view name, std::string_view word) {
     EXPECT_TRUE(policies_.Set(name, LimitsOf({word})).ok());
@@ -140,7 +140,7 @@ TEST_F(PoliciesSavingTest, RestoreBringsPoliciesBack) {
   const PolicyChanges changes = policies_.TakeChanges();
 
   Policies restored;
-  restored.StartNoting();
+  restored.StartLogging();
   for (const PolicyChanges::PolicyChange& one : changes.policies) {
     EXPECT_EQ(one.policy && restored.Restore(*one.policy), one.policy != nullptr);
   }

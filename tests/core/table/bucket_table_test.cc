@@ -259,7 +259,7 @@ TEST_F(TableLockTest, FetchesWhetherItIsLockedOrNot) {
   {
     const PartitionLock lock(*table_, 7);
     table_->partition(7).Insert({key.hash, LimitId{3}}, {1, 2, 3});
-    table_->ShowSize(7);
+    table_->PublishSize(7);
     std::thread([&] { table_->PrefetchBuckets(key); }).join();
   }
   table_->PrefetchPartition(key);
@@ -276,8 +276,8 @@ TEST_F(TableLockTest, SizesAreReadWhileOthersHoldTheLocks) {
   for (std::uint32_t i = 0; i < 20; ++i) table_->partition(7).Insert({i, LimitId{3}}, {});
   table_->partition(4095).InsertLogged({1, LimitId{3}}, Algorithm::kTokenBucket, {});
   EXPECT_EQ(table_->size().slots, 0U) << "not shown yet";
-  table_->ShowSize(7);
-  table_->ShowSize(4095);
+  table_->PublishSize(7);
+  table_->PublishSize(4095);
   const std::size_t capacity = table_->partition(7).capacity() + table_->partition(4095).capacity();
   std::thread([&] {
     const BucketTable::Size size = table_->size();

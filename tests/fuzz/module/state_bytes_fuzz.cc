@@ -45,7 +45,7 @@ class ValueStore final : public HoldStore {
 void Expire(Module& module, KeyBuckets& value) {
   ValueStore store(value);
   for (const Instant now : {Instant{std::chrono::hours{500'000}}, kInstantMax + kHoldMax}) {
-    static_cast<void>(module.keeper.SettleDue(store, now));
+    static_cast<void>(module.keeper.ExpireHolds(store, now));
   }
   WEIR_CHECK(module.keeper.counts().open() == 0);
   const std::string written = StateBytes(value, module.limit_texts);

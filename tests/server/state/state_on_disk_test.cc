@@ -44,7 +44,7 @@ class StateOnDiskTest : public ::testing::Test {
     server_ = std::make_unique<TestServer>(
         options, LimiterOptions{.secret = state_->secret(), .logs_changes = true});
     server_->services.state = state_.get();
-    server_->services.policies.StartNoting();
+    server_->services.policies.StartLogging();
   }
 
   void Load() {
