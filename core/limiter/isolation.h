@@ -1,4 +1,4 @@
-// What EXEC needs of the limiter: several calls as one unit, and keys that are watched for changes.
+// Several calls of a limiter as one unit, and keys that are watched for changes: for EXEC.
 //
 //     const WatchedKey watched = Watch(limiter.table(), "user:42", now);       // WATCH
 //     const Isolation isolation(limiter.table(), keys, {{watched}});           // EXEC

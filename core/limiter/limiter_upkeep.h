@@ -1,4 +1,4 @@
-// What threads and operators do to all keys of a limiter: sweep, expire, evict, forget, count.
+// The upkeep of all keys of a limiter, by threads and operators: sweep, expire, evict, forget, count.
 //
 //     LimiterUpkeep upkeep(limiter.table());
 //     upkeep.Sweep(partition, clock.Now());

@@ -60,9 +60,8 @@ std::string JsonString(std::string_view text) {
 
 // Appends "allowed":..,"denied":.. and so on.
 void AppendNumbers(const LimitTotals::Numbers& numbers, std::string& out) {
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    absl::StrAppend(&out, i == 0 ? "\"" : ",\"", LimitCounters::kNames[i], "\":", numbers[i]);
-  }
+  JsonWriter json(out);
+  for (std::size_t i = 0; i < numbers.size(); ++i) json.Field(LimitCounters::kNames[i], numbers[i]);
 }
 
 // --- /api/now -----------------------------------------------------------------------------------
@@ -174,31 +173,28 @@ std::string NowJson(HttpExchange& exchange) {
 // --- /api/history -------------------------------------------------------------------------------
 
 // Appends the numbers of a series, each as an array: "allowed":[null,7].
-void AppendSeries(const History::Series& series, std::size_t missing, std::string& out) {
+void AppendSeries(const History::Series& series, std::size_t missing, JsonWriter json) {
   for (std::size_t number = 0; number < History::kNumbers; ++number) {
-    absl::StrAppend(&out, ",\"", LimitCounters::kNames[number], "\":[");
-    for (std::size_t i = 0; i < missing; ++i) out += i == 0 ? "null" : ",null";
-    for (std::size_t i = 0; i < series.steps.size(); ++i) {
-      absl::StrAppend(&out, missing + i == 0 ? "" : ",", series.steps[i][number]);
-    }
-    out += ']';
+    json.Array(LimitCounters::kNames[number]);
+    for (std::size_t i = 0; i < missing; ++i) json.Value(std::nullopt);
+    for (const History::Counts& step : series.steps) json.Value(step[number]);
+    json.EndArray();
   }
 }
 
 std::string HistoryJson(const History::Steps& steps, std::int64_t width, std::int64_t from,
                         std::string_view wanted) {
-  std::string json = absl::StrCat(R"({"step":)", width, R"(,"from":)", from, R"(,"series":[)");
-  bool is_first = true;
+  std::string text;
+  JsonWriter json(text);
+  json.Object().Field("step", width).Field("from", from).Array("series");
   for (const History::Series& series : steps.series) {
     const std::string_view name = series.limit.empty() ? kTotal : std::string_view(series.limit);
     if (wanted != kAllLimits && wanted != name) continue;
-    json += std::exchange(is_first, false) ? R"({"limit":)" : R"(,{"limit":)";
-    JsonWriter(json).Value(name);
-    AppendSeries(series, steps.missing, json);
-    json += '}';
+    AppendSeries(series, steps.missing, json.Object().Field("limit", name));
+    json.EndObject();
   }
-  json += "]}";
-  return json;
+  json.EndArray().EndObject();
+  return text;
 }
 
 // --- /api/limits --------------------------------------------------------------------------------
@@ -214,15 +210,13 @@ bool IsShadow(const LimitRow& row) {
   return absl::StrContains(row.first, ",shadow") || (row.second[1] == 0 && row.second[2] > 0);
 }
 
-// [[allowed,denied,shadow_denied,near_limit],..] for the last seconds.
-void AppendRecent(const std::vector<History::Counts>& steps, std::string& out) {
-  out += '[';
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const History::Counts& step = steps[i];
-    absl::StrAppend(&out, i == 0 ? "[" : ",[", step[0], ",", step[1], ",", step[2], ",", step[3],
-                    "]");
+// Appends "recent":[[allowed,denied,shadow_denied,near_limit],..] for the last seconds.
+void AppendRecent(const std::vector<History::Counts>& steps, JsonWriter json) {
+  json.Array("recent");
+  for (const History::Counts& step : steps) {
+    json.Array().Value(step[0]).Value(step[1]).Value(step[2]).Value(step[3]).EndArray();
   }
-  out += ']';
+  json.EndArray();
 }
 
 std::string LimitsJson(HttpExchange& exchange) {
@@ -239,24 +233,23 @@ std::string LimitsJson(HttpExchange& exchange) {
   absl::flat_hash_map<std::string_view, const History::Series*> series_of;
   for (const History::Series& series : recent.series) series_of[series.limit] = &series;
 
-  std::string json =
-      absl::StrCat(R"({"time_ms":)", UnixMillis(services, exchange.now()), R"(,"limits":[)");
+  std::string text;
+  JsonWriter json(text);
+  json.Object().Field("time_ms", UnixMillis(services, exchange.now())).Array("limits");
   for (std::size_t i = 0; i < shown; ++i) {
     const LimitRow& row = *busiest[i];
-    json += i == 0 ? R"({"limit":)" : R"(,{"limit":)";
-    JsonWriter(json).Value(row.first);
-    json += ',';
-    AppendNumbers(row.second, json);
-    absl::StrAppend(&json, R"(,"shadow":)", IsShadow(row) ? "true" : "false", R"(,"recent":)");
+    json.Object().Field("limit", row.first);
+    AppendNumbers(row.second, text);
+    json.Field("shadow", IsShadow(row));
     if (const auto found = series_of.find(row.first); found != series_of.end()) {
       AppendRecent(found->second->steps, json);
     } else {
-      json += "null";
+      json.Field("recent", std::nullopt);
     }
-    json += '}';
+    json.EndObject();
   }
-  absl::StrAppend(&json, R"(],"more":)", busiest.size() - shown, "}");
-  return json;
+  json.EndArray().Field("more", busiest.size() - shown).EndObject();
+  return text;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What the handlers of the live page share: the key in the URL, the guard of changes, and parts of
-// the answers.
+// The key in the URL, the guard of changes, and parts of the answers: for the handlers of the live
+// page.
 #pragma once
 
 #include <cstdint>

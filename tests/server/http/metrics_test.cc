@@ -28,7 +28,6 @@
 #include "core/base/status.h"
 #include "core/limiter/isolation.h"
 #include "server/session/client_state.h"
-#include "server/session/login.h"
 #include "tests/support/http_conversation.h"
 #include "tests/support/metrics_page.h"
 #include "tests/support/temporary_directory.h"
