@@ -1,4 +1,5 @@
-// Several calls of a limiter as one unit, and keys that are watched for changes: for EXEC.
+// Isolation makes several calls one unit, and a WatchedKey tells whether its buckets have changed:
+// EXEC needs both.
 //
 //     const WatchedKey watched = Watch(limiter.table(), "user:42", now);       // WATCH
 //     const Isolation isolation(limiter.table(), keys, {{watched}});           // EXEC

@@ -10,7 +10,6 @@
 
 #include "core/base/check.h"
 #include "core/rules/rule.h"
-#include "core/words/request.h"
 
 namespace weir {
 
@@ -31,6 +30,23 @@ LimiterTable::LimiterTable(const LimiterOptions& options)
   WEIR_CHECK(max_wait >= Nanos{0});
   WEIR_CHECK(max_wait <= kMaxWaitMax);
   if (logs_changes) registry.StartLogging();
+}
+
+void LimiterTable::Insert(const KeyHash& key, LimitId id, const Limit& limit, Bucket bucket) {
+  Partition& partition = buckets.partition(key.partition);
+  registry.AddBucket(id);
+  if (logs_changes) {
+    partition.InsertLogged({key.hash, id}, limit.shape().algorithm, bucket);
+    MarkChanged(key.partition);
+  } else {
+    partition.Insert({key.hash, id}, bucket);
+  }
+  buckets.PublishSize(key.partition);
+}
+
+void LimiterTable::MarkChanged(std::size_t partition) {
+  changed_partitions.Add(partition);
+  if (buckets.partition(partition).everything_changed()) overflowed_partitions.Add(partition);
 }
 
 bool LimiterTable::MakeRoomOnKey(const KeyHash& key, std::size_t added, Instant now,
@@ -158,6 +174,10 @@ void LimiterTable::ExpireHolds(const KeyHash& key, Instant now) {
   if (follows) return;
   PartitionStore store(*this, key.partition);
   AdvanceDecisionTime(key.partition, keeper.ExpireHolds({&store, key.hash}, now));
+}
+
+void LimiterTable::ExpireHolds(std::span<const Check> checks, Instant now) {
+  for (const Check& check : checks) ExpireHolds(check.hash, now);
 }
 
 void LimiterTable::ExpireHolds(std::size_t partition, Instant now, std::size_t most) {

@@ -40,6 +40,7 @@
 #include "core/table/slot_key.h"
 #include "core/table/table_bound.h"
 #include "core/table/table_generation.h"
+#include "core/words/request.h"
 
 namespace weir {
 
@@ -114,9 +115,11 @@ struct LimiterTable {
 
   // --- Holds ---
 
-  // Settle the holds that have expired: those of one key, and little else, so that after a million
-  // holds have expired together no request waits for the others; or at most `most` of a partition.
+  // Settle the holds that have expired: those of one key or of a request's keys, and little else,
+  // so that after a million holds have expired together no request waits for the others; or at most
+  // `most` of a partition.
   void ExpireHolds(const KeyHash& key, Instant now);
+  void ExpireHolds(std::span<const Check> checks, Instant now);
   void ExpireHolds(std::size_t partition, Instant now,
                    std::size_t most = std::numeric_limits<std::size_t>::max());
   // Drop the holds and marks of a key, or of a partition, for which is_gone(hold) is true.
@@ -178,24 +181,6 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline void LimiterTable::Replace(const KeyHash& ke
     buckets.PublishSize(key.partition);
   }
   MarkChanged(key.partition);
-}
-
-inline void LimiterTable::Insert(const KeyHash& key, LimitId id, const Limit& limit,
-                                 Bucket bucket) {
-  Partition& partition = buckets.partition(key.partition);
-  registry.AddBucket(id);
-  if (logs_changes) {
-    partition.InsertLogged({key.hash, id}, limit.shape().algorithm, bucket);
-    MarkChanged(key.partition);
-  } else {
-    partition.Insert({key.hash, id}, bucket);
-  }
-  buckets.PublishSize(key.partition);
-}
-
-inline void LimiterTable::MarkChanged(std::size_t partition) {
-  changed_partitions.Add(partition);
-  if (buckets.partition(partition).everything_changed()) overflowed_partitions.Add(partition);
 }
 
 // A key has no more buckets than its partition, and no more than there are limits.

@@ -1,4 +1,4 @@
-// The upkeep of all keys of a limiter, by threads and operators: sweep, expire, evict, forget, count.
+// Upkeep of all keys of a limiter, by threads and operators: sweep, expire, forget, bound, count.
 //
 //     LimiterUpkeep upkeep(limiter.table());
 //     upkeep.Sweep(partition, clock.Now());

@@ -27,7 +27,7 @@ struct Limiter::LockedRequest {
              [request](std::size_t i) { return request[i].hash.partition; }),
         now(limiter.ExecutionTime(lock, asked)),
         has_open_holds(HasOpenHolds(lock)) {
-    if (ABSL_PREDICT_FALSE(has_open_holds)) ExpireHolds(limiter.table_);
+    if (ABSL_PREDICT_FALSE(has_open_holds)) limiter.table_.ExpireHolds(checks, now);
     for (std::size_t i = 0; i < plan.size(); ++i) {
       // A request from before StartOver has hashed its keys with an earlier secret.
       WEIR_DCHECK(limiter.table_.hashers.size() > 1 ||
@@ -49,9 +49,6 @@ struct Limiter::LockedRequest {
   const bool has_open_holds;
 
  private:
-  void ExpireHolds(LimiterTable& table) const {
-    for (const Check& check : checks) table.ExpireHolds(check.hash, now);
-  }
   // Counts the buckets of held limits that are not stored.
   void CountHeldBuckets(Limiter& limiter) {
     for (std::size_t i = 0; i < plan.size(); ++i) {
