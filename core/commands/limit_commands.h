@@ -251,9 +251,9 @@ inline constexpr std::array kLimitCommands = {
                     "Lists the keys denied most (10, at most 1,000): key (its first 128 bytes), "
                     "estimated denials, and maximum overestimate. NEAR: the keys admitted most "
                     "often with at least 80 % of a limit in use, and how often that was. LIMIT: "
-                    "the keys that one limit, by its name in RL.STATS, has denied most (at most "
-                    "32, of the 64 limits that deny).",
-                .syntax = "[rows] [NEAR|LIMIT name]",
+                    "the keys that one limit, by its name in RL.STATS, has denied most since a "
+                    "thread counts them: a thread does for 64 limits, 32 keys of each.",
+                .syntax = "[rows] [of=(NEAR|LIMIT name)]",
                 .examples = examples::kTop,
                 .handler = Handlers::Top},
     CommandSpec{

@@ -17,39 +17,49 @@ std::size_t LimitKeys::Hash::operator()(std::string_view text) const noexcept {
 
 void LimitKeys::Add(std::string_view limit, std::string_view key, std::uint64_t hash) {
   if (cleared_.load(std::memory_order_relaxed)) Forget();
-  const Nanos now = clock_.Stopwatch();
+  ++additions_;
   const auto known = sketches_.find(limit);
-  Sketch* const sketch = known != sketches_.end() ? &known->second : Begin(limit, now);
+  Sketch* const sketch = known != sketches_.end() ? &known->second : Begin(limit);
   if (!sketch) return;
-  sketch->last_denial = now;
+  sketch->last_denial = additions_;
   sketch->keys->Add(key, hash);
 }
 
-LimitKeys::Sketch* LimitKeys::Begin(std::string_view limit, Nanos now) {
+LimitKeys::Sketch* LimitKeys::Begin(std::string_view limit) {
   const bool is_spelled_out = IsSpelledOut(limit);
-  if (sketches_.size() == kSketchedLimitsMax && !MakeRoom(is_spelled_out, now)) return nullptr;
+  if (sketches_.size() == kSketchedLimitsMax && !MakeRoom(is_spelled_out)) return nullptr;
   Sketch& begun = sketches_[std::string(limit)];
   begun.keys = std::make_shared<TopKeys>(kKeysOfLimitMax);
   if (is_spelled_out) ++spelled_out_;
+  if (sketches_.size() == kSketchedLimitsMax && !mark_) mark_ = {clock_.Stopwatch(), additions_};
   MutexLock lock(mutex_);
   shown_.emplace(limit, begun.keys);
   WEIR_CHECK(shown_.size() == sketches_.size());
   return &begun;
 }
 
-bool LimitKeys::MakeRoom(bool is_spelled_out, Nanos now) {
-  const bool takes_any_age = !is_spelled_out && spelled_out_ > 0;
-  if (!takes_any_age && now < full_until_) return false;
+LimitKeys::Sketches::iterator LimitKeys::Idlest(bool among_spelled_out) {
   auto idlest = sketches_.end();
   for (auto i = sketches_.begin(); i != sketches_.end(); ++i) {
-    if (takes_any_age && !IsSpelledOut(i->first)) continue;
+    if (among_spelled_out && !IsSpelledOut(i->first)) continue;
     if (idlest == sketches_.end() || i->second.last_denial < idlest->second.last_denial) idlest = i;
   }
   WEIR_CHECK(idlest != sketches_.end());
-  if (!takes_any_age && now - idlest->second.last_denial < kIdleTime) {
-    full_until_ = idlest->second.last_denial + kIdleTime;
-    return false;
+  return idlest;
+}
+
+bool LimitKeys::MakeRoom(bool is_spelled_out) {
+  const bool takes_any_age = !is_spelled_out && spelled_out_ > 0;
+  if (!takes_any_age) {
+    WEIR_CHECK(mark_.has_value());
+    const Nanos now = clock_.Stopwatch();
+    if (now - mark_->time < kIdleTime) return false;
+    if (Idlest(false)->second.last_denial > mark_->additions) {
+      mark_ = {now, additions_};
+      return false;
+    }
   }
+  const auto idlest = Idlest(takes_any_age);
   if (IsSpelledOut(idlest->first)) --spelled_out_;
   MutexLock lock(mutex_);
   shown_.erase(idlest->first);
@@ -62,7 +72,7 @@ void LimitKeys::Forget() {
   shown_.clear();
   sketches_.clear();
   spelled_out_ = 0;
-  full_until_ = Nanos{0};
+  mark_.reset();
   cleared_.store(false, std::memory_order_relaxed);
 }
 

@@ -6,13 +6,13 @@
 //
 // A limit gets a sketch at its first denial. If all are taken, a name that is given (a policy's
 // limit, a label) takes that of a limit that is spelled out, and any limit that of one that has
-// denied nothing for kIdleTime: in both cases of the one that has denied nothing for longest.
-// Until then its keys are not counted here.
+// denied nothing for kIdleTime, or up to twice as long: in both cases of the one that has denied
+// nothing for longest. Denials before that are in no row, so that the counts may be too low.
 //
-// Memory: 10 KB for each limit with a sketch, 0.6 MB in all. Cost of an addition: a look-up of the
-// name beside that of a TopKeys, and for a limit without a sketch a scan of the others, once in the
-// time in which none can become free. One thread owns the object and adds; any thread may clear it
-// and read it.
+// Memory: 10 KB for each limit with a sketch, 0.6 MB at most. Cost of an addition: a look-up of the
+// name beside that of a TopKeys; for a limit without a sketch a look at the clock, and once in
+// kIdleTime a scan of the others. One thread owns the object and adds; any thread may clear it and
+// read it.
 #pragma once
 
 #include <atomic>
@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -44,7 +45,7 @@ class LimitKeys {
  public:
   static constexpr Nanos kIdleTime = std::chrono::minutes{1};
 
-  // `clock` must outlive the object; its stopwatch is read at each addition.
+  // `clock` must outlive the object.
   explicit LimitKeys(const Clock& clock) : clock_(clock) {}
   LimitKeys(const LimitKeys&) = delete;
   LimitKeys& operator=(const LimitKeys&) = delete;
@@ -67,7 +68,7 @@ class LimitKeys {
  private:
   struct Sketch {
     std::shared_ptr<TopKeys> keys;
-    Nanos last_denial{0};  // by the stopwatch
+    std::uint64_t last_denial = 0;  // the number of all additions at its last one
   };
   struct Hash {
     using is_transparent = void;
@@ -79,8 +80,9 @@ class LimitKeys {
 
   void Forget();
   // Gives the limit a sketch. Returns null if there is none for it now.
-  [[nodiscard]] Sketch* Begin(std::string_view limit, Nanos now);
-  [[nodiscard]] bool MakeRoom(bool is_spelled_out, Nanos now);
+  [[nodiscard]] Sketch* Begin(std::string_view limit);
+  [[nodiscard]] bool MakeRoom(bool is_spelled_out);
+  [[nodiscard]] Sketches::iterator Idlest(bool among_spelled_out);
   [[nodiscard]] Shown shown() const;
 
   const Clock& clock_;
@@ -91,7 +93,13 @@ class LimitKeys {
   // Only the owner reads and writes these.
   Sketches sketches_;
   std::size_t spelled_out_ = 0;  // of the sketches
-  Nanos full_until_{0};          // until then no sketch of a given name becomes free
+  std::uint64_t additions_ = 0;
+  // The number of additions at a time: what has had none since, a kIdleTime later, is idle.
+  struct Mark {
+    Nanos time;
+    std::uint64_t additions;
+  };
+  std::optional<Mark> mark_;
 };
 
 }  // namespace weir

@@ -5,11 +5,18 @@
 
 namespace weir {
 
-Instant WallTime() {
+namespace {
+
+Nanos TimeOf(clockid_t clock) {
   timespec time{};
-  clock_gettime(CLOCK_REALTIME, &time);
-  const Nanos now = std::chrono::seconds{time.tv_sec} + Nanos{time.tv_nsec};
-  return std::clamp(Instant{now}, Instant{}, kInstantMax);
+  clock_gettime(clock, &time);
+  return std::chrono::seconds{time.tv_sec} + Nanos{time.tv_nsec};
 }
+
+}  // namespace
+
+Instant WallTime() { return std::clamp(Instant{TimeOf(CLOCK_REALTIME)}, Instant{}, kInstantMax); }
+
+Nanos WallClock::Stopwatch() const { return TimeOf(CLOCK_MONOTONIC); }
 
 }  // namespace weir

@@ -12,10 +12,11 @@ namespace weir {
 
 [[nodiscard]] Instant WallTime();
 
-// The same as a Clock.
+// The same as a Clock, whose stopwatch does not go back.
 class WallClock final : public Clock {
  public:
   [[nodiscard]] Instant Now() const override { return WallTime(); }
+  [[nodiscard]] Nanos Stopwatch() const override;
 };
 
 }  // namespace weir

@@ -92,6 +92,20 @@ class PageTest(PageCase):
                     table, key, f"{count:,}")
         self.expect_no_trouble()
 
+    def test_a_key_leads_to_the_limits_that_deny_it_and_these_to_their_keys(self):
+        self.start_busy()
+        self.go("who")
+        self.browser.click_text("table.of-denied td a", "10/m")
+        self.browser.await_text("h1", "10/m")
+        for key, count, _ in self.client.call("RL.TOP", 50, "LIMIT", "10/m"):
+            self.browser.until(
+                "return [...document.querySelectorAll('table.of-denied tbody tr')].some((row) =>"
+                " row.querySelector('th').innerText === arguments[0]"
+                " && row.children[3].innerText === arguments[1])", key.decode(), f"{count:,}")
+        self.go("limits/%40free%230")
+        self.browser.await_text("p.note", "^Of the policy free: ")
+        self.expect_no_trouble()
+
     # --- One key ----------------------------------------------------------------------------------
 
     def test_a_key_counts_down_between_polls_and_frees_itself(self):

@@ -133,8 +133,12 @@ export function limitView(name) {
     h('h1', {}, h('span', {class: 'of'}, 'Limit '), h('code', {}, name)), definition, history.root,
     h('p', {class: 'note'}, 'The server keeps the past of the first 64 limits that were used. ',
       h('a', {href: '#/limits'}, 'All limits')), keys.root);
-  // The words of a policy's limit, and where they come from.
+  // The words of a policy's limit, and where they come from. Touches nothing if they are there.
+  let defined = '';
   const define = ({policy, definition: words, from_file: fromFile}) => {
+    const now = JSON.stringify([policy, words, fromFile]);
+    if (now === defined) return;
+    defined = now;
     setHidden(definition, !policy);
     if (!policy) return;
     definition.replaceChildren('Of the policy ', h('a', {href: '#/policies'}, policy),
@@ -146,9 +150,10 @@ export function limitView(name) {
     wake: (poll) => { history.wanted = poll; },
     async poll() {
       await history.refresh(history.range.step === 1 ? 0 : undefined);
+      if (keys.root.hidden) return;
       await keys.refresh().then(define, (failure) => {
-        if (failure.status !== 403) throw failure;  // RL.TOP is a right of its own
-        setHidden(keys.root, true);
+        if (failure.status !== 403) throw failure;
+        setHidden(keys.root, true);  // RL.TOP is a right of its own: it is not asked again
       });
     },
     close: () => history.close(),

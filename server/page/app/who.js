@@ -10,31 +10,33 @@ import {Rates} from './rates.js';
 const ROWS = 50;
 
 const LISTS = [
-  {by: 'denied', title: 'Denied most', column: 'Denials',
+  {by: 'denied', title: 'Denied most', column: 'Denials', namesLimits: true,
     empty: 'No key has been denied since the start or the last RL.STATS RESET.'},
   {by: 'near', title: 'Near their limits', column: 'Times near',
     empty: 'No key has come near a limit: 80 % of it in use after a request.'},
 ];
 
-// `scale`: {most}, the count of the first row, which has the longest bar.
-function keyRow(item, scale) {
+// `scale`: {most}, the count of the first row, which has the longest bar. `namesLimits`: the row
+// ends with the limits that deny the key.
+function keyRow(item, scale, namesLimits) {
   const rates = new Rates(10_000);
   const rank = h('td', {class: 'number rank'}, '');
   const perSecond = quantity();
   const times = h('span', {}, '');
   const error = h('span', {class: 'unit'}, '');
   const bar = h('span', {class: 'share'});
-  const limits = h('span', {class: 'note'}, '');
+  const limits = h('td', {}, '');
   let named = '';
   return {
-    root: h('tr', {}, rank, h('th', {scope: 'row'}, keyLink(item), ' ', limits, bar),
+    root: h('tr', {}, rank, h('th', {scope: 'row'}, keyLink(item), bar),
       h('td', {class: 'number'}, perSecond.root),
-      h('td', {class: 'number'}, times), h('td', {class: 'number error-bound'}, error)),
+      h('td', {class: 'number'}, times), h('td', {class: 'number error-bound'}, error),
+      namesLimits ? [limits] : []),
     update(now) {
       setText(rank, String(now.rank));
       setText(times, count(now.count));
       setText(error, now.error ? `\u2264 ${count(now.error)} too many` : 'exact');
-      if (String(now.limits) !== named) {
+      if (namesLimits && String(now.limits) !== named) {
         named = String(now.limits);
         limits.replaceChildren(...now.limits.flatMap((name) => [limitLink(name), ' ']));
       }
@@ -47,7 +49,7 @@ function keyRow(item, scale) {
 }
 
 // A card with the keys of an answer. `path`, `parameters`: of the answer.
-function keysCard({by, title, column, empty, path, parameters}) {
+function keysCard({by, title, column, empty, namesLimits, path, parameters}) {
   const scale = {most: 1};
   const body = h('tbody');
   const none = h('p', {class: 'empty', hidden: true}, empty);
@@ -55,7 +57,8 @@ function keysCard({by, title, column, empty, path, parameters}) {
     h('th', {class: 'number rank', scope: 'col'}, '#'), h('th', {scope: 'col'}, 'Key'),
     h('th', {class: 'number', scope: 'col'}, 'Now'),
     h('th', {class: 'number', scope: 'col'}, column),
-    h('th', {class: 'number error-bound', scope: 'col'}, 'Estimate'))), body);
+    h('th', {class: 'number error-bound', scope: 'col'}, 'Estimate'),
+    namesLimits ? [h('th', {scope: 'col'}, 'Limits')] : [])), body);
   return {
     root: h('section', {class: 'card'}, h('h2', {}, title), none, table),
     async refresh() {
@@ -63,8 +66,8 @@ function keysCard({by, title, column, empty, path, parameters}) {
       const {keys} = answer;
       const time = Date.now();
       scale.most = Math.max(1, ...keys.map((one) => one.count));
-      const items = keys.map((one, i) => ({limits: [], ...one, rank: i + 1, time_ms: time}));
-      updateRows(body, items, (one) => one.k, (item) => keyRow(item, scale));
+      const items = keys.map((one, i) => ({...one, rank: i + 1, time_ms: time}));
+      updateRows(body, items, (one) => one.k, (item) => keyRow(item, scale, namesLimits));
       setHidden(none, items.length > 0);
       setHidden(table, items.length === 0);
       return answer;
@@ -76,7 +79,8 @@ function keysCard({by, title, column, empty, path, parameters}) {
 export function deniedByCard(name) {
   return keysCard({
     by: 'denied', title: 'Keys that it denies', column: 'Denials', path: '/api/limit',
-    parameters: {name}, empty: 'It denies no key, or 64 other limits have denied more lately.',
+    parameters: {name},
+    empty: 'It has denied no key since the server counts its keys, as it does for 64 limits.',
   });
 }
 

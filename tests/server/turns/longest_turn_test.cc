@@ -300,6 +300,8 @@ std::vector<PathRow> PathRows() {
       {Face::kHttp, "/v1/take", taking.dump()},
       {Face::kAdmin, "/metrics"},
       {Face::kAdmin, "/api/key?k=wide"},
+      {Face::kAdmin, "/api/limit?name=9/s&n=1000"},
+      {Face::kAdmin, "/api/top?n=1000"},
       {Face::kAdmin, "/api/events"},
       {Face::kAdmin, "/api/key?k=held"},
       {Face::kAdmin, "/api/key?k=often"},
