@@ -87,7 +87,10 @@ TEST(SettlementLawTest, L20NeverMoreTokensThanTheTrueCostsLeave) {
   CheckLaw(1'000, [&tally] { PlayHistory(tally); });
   EXPECT_GT(tally.settled, 5 * ScaledRuns(1'000));
   EXPECT_GT(tally.exact, tally.settled * 3 / 4);
-  EXPECT_LT(tally.exact, tally.settled);
+  // About one in a hundred is not exact.
+  if (tally.settled > 2'000) {
+    EXPECT_LT(tally.exact, tally.settled);
+  }
   EXPECT_GT(tally.above, tally.settled / 50);
   EXPECT_GT(tally.denied, tally.settled / 20);
 }
