@@ -41,7 +41,7 @@ void MakeRoom(std::size_t more, std::vector<T>& list) {
 constexpr std::size_t kBucketsPerHold = 8;
 
 // The number of partitions by which a fetch into the cache is ahead of the changes being taken.
-constexpr std::size_t kAhead = 8;
+constexpr std::size_t kPartitionsAhead = 8;
 
 // Adds what has changed, or all of some partitions, to changes. Requires: this thread has a
 // ChangesLock.
@@ -276,8 +276,10 @@ LimiterChanges ChangeReader::TakeChanges(std::optional<Instant> now, bool consis
     changes.buckets.reserve(std::min(all.size(), kTakenMax));
     for (std::size_t at = 0; at < all.size(); ++at) {
       const std::size_t i = all[at];
-      if (at + 2 * kAhead < all.size()) table_.buckets.PrefetchPartition(all[at + 2 * kAhead]);
-      if (at + kAhead < all.size()) table_.buckets.PrefetchChanges(all[at + kAhead]);
+      if (at + 2 * kPartitionsAhead < all.size())
+        table_.buckets.PrefetchPartition(all[at + 2 * kPartitionsAhead]);
+      if (at + kPartitionsAhead < all.size())
+        table_.buckets.PrefetchChanges(all[at + kPartitionsAhead]);
       const bool too_many = changes.size() >= kTakenMax;
       if (too_many) changes.next_partition = std::min(changes.next_partition, i);
       if (too_many || i < first_partition) {

@@ -132,7 +132,7 @@ struct LimiterTable {
   void PublishHolds(std::size_t partition);
 
   static constexpr std::size_t kReclaimsAtOnce = 1024;
-  // The slots that calls of this thread have visited so far.
+  // NOLINTNEXTLINE(*-identifier-naming): public. The slots that this thread has visited so far.
   static inline constinit thread_local std::uint64_t slots_visited = 0;
 
   // The hasher, and those that it has replaced, which requests under way may still use.

@@ -41,7 +41,7 @@ class OpenWaits {
   [[nodiscard]] bool Remove(const Reservation& reservation);
 
   // Give the tokens back: of all waits, or of those of killed clients. Cost: a look at each wait,
-  // and what Limiter::GiveBack costs for each that ends.
+  // and what Limiter::ReturnTokens costs for each that ends.
   void GiveBackAll();
   void GiveBackKilled();
 

@@ -4,7 +4,8 @@
 //
 // RL.WAIT has charged its tokens already. The waiter keeps a copy of the request, because the words
 // are gone when it is answered. It counts when it is served. A waiter that ends without being
-// served returns its tokens (Limiter::GiveBack) and does not count. Belongs to its worker's thread.
+// served returns its tokens (Limiter::ReturnTokens) and does not count. Belongs to its worker's
+// thread.
 #pragma once
 
 #include <string_view>
