@@ -15,7 +15,9 @@ int main(int argc, char** argv) {
     if (argc > 1 && path == argv[1]) {
       std::ifstream file(path);
       const std::string present{std::istreambuf_iterator<char>(file), {}};
-      return std::fputs(TextOf(document, present).c_str(), stdout) < 0;
+      const std::string text = TextOf(document, present);
+      if (text.empty()) std::fprintf(stderr, "%s: not found, or without its marks\n", path.c_str());
+      return text.empty() || std::fputs(text.c_str(), stdout) < 0;
     }
   }
   return argc < 2 ? 0 : 1;

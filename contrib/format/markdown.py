@@ -2,8 +2,8 @@
 
     markdown.py [--check] FILE ...    rewrites the files, or lists the paragraphs that it would fill
 
-Tables, code, headings, comments, front matter and link definitions stay as they are, and so does a
-paragraph whose lines are short enough. No line is broken within `code`.
+Tables, code in fences, headings, comments of a line, front matter and link definitions stay as they
+are, and so does a paragraph whose lines are short enough. No line is broken within `code`.
 """
 
 import re
