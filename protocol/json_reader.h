@@ -27,8 +27,8 @@ enum class JsonKind : std::uint8_t { kText, kNumber, kFlag, kNull, kObject };
 struct JsonValue {
   JsonKind kind;
   std::string_view text{};  // of a number as it is spelled
-  // Of a number that is whole, within 64 bits and written without a fraction and an exponent; 1 for
-  // true and 0 for false.
+  // The value of a whole number of 64 bits that is written without a fraction and an exponent; 1
+  // for true, 0 for false, and nothing for any other value.
   std::optional<std::int64_t> integer{};
 };
 

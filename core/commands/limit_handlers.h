@@ -422,7 +422,7 @@ void LimitHandlers<Host>::Top(Call& call) {
   if (!rows_max.ok()) return host.Fail(rows_max.status());
   const std::vector<RequestCounters*> counters = host.AllCounters();
   const auto rows = static_cast<std::size_t>(*rows_max);
-  WriteTop(host.reply(), limit  ? KeysOfLimit(counters, *limit, rows)
+  WriteTop(host.reply(), limit  ? KeysOfLimit(counters, NameInStatistics(*limit), rows)
                          : near ? MergedKeys(counters, &RequestCounters::near_keys, rows)
                                 : MergedKeys(counters, &RequestCounters::denied_keys, rows));
 }

@@ -81,12 +81,15 @@ std::vector<const LimitKeys*> KeysByLimit(std::span<const RequestCounters* const
 
 }  // namespace
 
-std::vector<TopKeys::Row> KeysOfLimit(std::span<const RequestCounters* const> counters,
-                                      std::string_view limit, std::size_t rows_max) {
+std::string NameInStatistics(std::string_view limit) {
   const absl::StatusOr<LimitWord> word = ParseLimitWord(limit);
   const bool is_text = word.ok() && word->kind != LimitWord::Kind::kPolicy;
-  return LimitKeys::Merge(KeysByLimit(counters), is_text ? NameOf(*word) : std::string(limit),
-                          rows_max);
+  return is_text ? NameOf(*word) : std::string(limit);
+}
+
+std::vector<TopKeys::Row> KeysOfLimit(std::span<const RequestCounters* const> counters,
+                                      std::string_view limit, std::size_t rows_max) {
+  return LimitKeys::Merge(KeysByLimit(counters), limit, rows_max);
 }
 
 LimitKeys::LimitsOfKeys LimitsOfDeniedKeys(std::span<const RequestCounters* const> counters) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -65,8 +66,10 @@ class RequestCounters {
 [[nodiscard]] std::vector<TopKeys::Row> MergedKeys(std::span<const RequestCounters* const> counters,
                                                    TopKeys RequestCounters::*keys,
                                                    std::size_t rows_max);
-// The keys that a limit has denied most often; none if it has denied nothing lately. `limit`: its
-// name in statistics, or another spelling of its text: "10/1s" for "10/s".
+// The name of a limit in statistics, from that name or another spelling of the limit's text: "10/s"
+// from "10/1s". Cost: parses the text.
+[[nodiscard]] std::string NameInStatistics(std::string_view limit);
+// The keys that the limit of this name has denied most often; none if it has denied nothing lately.
 [[nodiscard]] std::vector<TopKeys::Row> KeysOfLimit(
     std::span<const RequestCounters* const> counters, std::string_view limit, std::size_t rows_max);
 

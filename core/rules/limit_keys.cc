@@ -18,22 +18,24 @@ std::size_t LimitKeys::Hash::operator()(std::string_view text) const noexcept {
 void LimitKeys::Add(std::string_view limit, std::string_view key, std::uint64_t hash) {
   if (cleared_.load(std::memory_order_relaxed)) Forget();
   ++additions_;
-  const auto known = sketches_.find(limit);
-  Sketch* const sketch = known != sketches_.end() ? &known->second : Begin(limit);
-  if (!sketch) return;
-  sketch->last_denial = additions_;
-  sketch->keys->Add(key, hash);
+  if (!last_ || last_->first != limit) {
+    const auto known = sketches_.find(limit);
+    last_ = known != sketches_.end() ? &*known : Begin(limit);
+    if (!last_) return;
+  }
+  last_->second.last_denial = additions_;
+  last_->second.keys->Add(key, hash);
 }
 
-LimitKeys::Sketch* LimitKeys::Begin(std::string_view limit) {
+LimitKeys::Sketches::value_type* LimitKeys::Begin(std::string_view limit) {
   const bool is_spelled_out = IsSpelledOut(limit);
   if (sketches_.size() == kSketchedLimitsMax && !MakeRoom(is_spelled_out)) return nullptr;
-  Sketch& begun = sketches_[std::string(limit)];
-  begun.keys = std::make_shared<TopKeys>(kKeysOfLimitMax);
+  Sketches::value_type& begun = *sketches_.try_emplace(std::string(limit)).first;
+  begun.second.keys = std::make_shared<TopKeys>(kKeysOfLimitMax);
   if (is_spelled_out) ++spelled_out_;
   if (sketches_.size() == kSketchedLimitsMax && !mark_) mark_ = {clock_.Stopwatch(), additions_};
   MutexLock lock(mutex_);
-  shown_.emplace(limit, begun.keys);
+  shown_.emplace(limit, begun.second.keys);
   WEIR_CHECK(shown_.size() == sketches_.size());
   return &begun;
 }
@@ -70,6 +72,7 @@ bool LimitKeys::MakeRoom(bool is_spelled_out) {
 void LimitKeys::Forget() {
   MutexLock lock(mutex_);
   shown_.clear();
+  last_ = nullptr;
   sketches_.clear();
   spelled_out_ = 0;
   mark_.reset();

@@ -9,10 +9,10 @@
 // denied nothing for kIdleTime, or up to twice as long: in both cases of the one that has denied
 // nothing for longest. Denials before that are in no row, so that the counts may be too low.
 //
-// Memory: 10 KB for each limit with a sketch, 0.6 MB at most. Cost of an addition: a look-up of the
-// name beside that of a TopKeys; for a limit without a sketch a look at the clock, and once in
-// kIdleTime a scan of the others. One thread owns the object and adds; any thread may clear it and
-// read it.
+// Memory: 10 KB for each limit with a sketch, 0.6 MB at most. Cost of an addition: that of a
+// TopKeys and a comparison of names, or a look-up if another limit has denied last; for a limit
+// without a sketch a look at the clock, and once in kIdleTime a scan of the others. One thread owns
+// the object and adds; any thread may clear it and read it.
 #pragma once
 
 #include <atomic>
@@ -29,6 +29,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/node_hash_map.h"
 
 #include "core/base/clock.h"
 #include "core/base/instant.h"
@@ -74,13 +75,13 @@ class LimitKeys {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const noexcept;
   };
-  using Sketches = absl::flat_hash_map<std::string, Sketch, Hash, std::equal_to<>>;
+  using Sketches = absl::node_hash_map<std::string, Sketch, Hash, std::equal_to<>>;
   using Shown =
       absl::flat_hash_map<std::string, std::shared_ptr<const TopKeys>, Hash, std::equal_to<>>;
 
   void Forget();
   // Gives the limit a sketch. Returns null if there is none for it now.
-  [[nodiscard]] Sketch* Begin(std::string_view limit);
+  [[nodiscard]] Sketches::value_type* Begin(std::string_view limit);
   [[nodiscard]] bool MakeRoom(bool is_spelled_out);
   [[nodiscard]] Sketches::iterator Idlest(bool among_spelled_out);
   [[nodiscard]] Shown shown() const;
@@ -92,7 +93,8 @@ class LimitKeys {
 
   // Only the owner reads and writes these.
   Sketches sketches_;
-  std::size_t spelled_out_ = 0;  // of the sketches
+  Sketches::value_type* last_ = nullptr;  // that of the last addition
+  std::size_t spelled_out_ = 0;           // of the sketches
   std::uint64_t additions_ = 0;
   // The number of additions at a time: what has had none since, a kIdleTime later, is idle.
   struct Mark {

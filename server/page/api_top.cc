@@ -145,7 +145,8 @@ void ApiLimit(HttpExchange& exchange) {
       ReadNumberParameter(exchange, "n", n, kRowsDefault, 1, kRowsMax);
   if (!rows) return;
   exchange.session().work().Charge(kWorkPerTurn);
-  exchange.Answer(200, kJson, LimitJson(exchange, *name, static_cast<std::size_t>(*rows)));
+  exchange.Answer(200, kJson,
+                  LimitJson(exchange, NameInStatistics(*name), static_cast<std::size_t>(*rows)));
 }
 
 }  // namespace weir

@@ -315,6 +315,7 @@ TEST_F(ApiNumbersTest, ALimitHasItsMeaningAndTheKeysThatItDenies) {
                                               {"policy", nullptr},
                                               {"denied", 1},
                                               {"keys", json::array({row("a", 1)})}}));
+  EXPECT_EQ(Get("/api/limit?name=9/1s"), Get("/api/limit?name=9/s")) << "the same limit";
   EXPECT_EQ(Get("/api/limit?name=api")["definition"], nullptr) << "several limits may have a label";
   EXPECT_EQ(Get("/api/limit?name=@free%231")["keys"], json::array()) << "it denied nothing";
   EXPECT_EQ(Get("/api/limit?name=@gone%230")["definition"], nullptr);
