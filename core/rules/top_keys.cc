@@ -141,6 +141,7 @@ std::vector<TopKeys::Row> TopKeys::Merge(std::span<const TopKeys* const> sketche
     for (const Counted& counted : sketch->counted_) {
       Sum& sum = sums[counted.hash];
       sum.row.key = counted.key;
+      sum.row.hash = counted.hash;
       sum.row.count += counted.count.value();
       sum.row.error += counted.error;
       sum.unseen += unseen_here;

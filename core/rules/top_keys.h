@@ -53,8 +53,12 @@ class TopKeys {
     std::string key;          // its first kTopKeyBytesMax bytes
     std::uint64_t count = 0;  // estimate: not less than the true count
     std::uint64_t error = 0;  // the estimate exceeds the true count by at most this
+    std::uint64_t hash = 0;   // as it was added
 
-    friend bool operator==(const Row&, const Row&) = default;
+    // Equal if all that is listed of them is.
+    friend bool operator==(const Row& a, const Row& b) {
+      return a.key == b.key && a.count == b.count && a.error == b.error;
+    }
   };
   // The merged rows of several sketches: the `rows_max` keys with the greatest estimates, greatest
   // first, equals by key. A key that a full sketch does not track may have come up there as often

@@ -52,10 +52,7 @@ std::string TopJson(HttpExchange& exchange, std::string_view by, std::size_t row
   json.Object().Field("by", by).Array("keys");
   for (const TopKeys::Row& row : MergedKeys(threads, keys, rows_max)) {
     BeginRow(row, json);
-    // A key that is cut has another hash than its text.
-    const bool is_whole = row.key.size() < kTopKeyBytesMax;
-    const auto found =
-        is_whole ? limits.find(exchange.services().limiter.Hash(row.key).hash) : limits.end();
+    const auto found = limits.find(row.hash);
     json.Field("limits", found != limits.end() ? found->second : std::vector<std::string>())
         .EndObject();
   }

@@ -268,7 +268,7 @@ TEST_F(ApiNumbersTest, TopHasKeysOfAnyBytes) {
                                    {"cut", true},
                                    {"count", 2},
                                    {"error", 0},
-                                   {"limits", json::array()}},
+                                   {"limits", {"none"}}},
                                   {{"key", "\uFFFD <&\"%+a~"},
                                    {"k", "%FF%20%3C%26%22%25%2Ba~"},
                                    {"cut", false},
