@@ -52,98 +52,102 @@ std::int64_t SecondOf(Instant time) {
   return std::chrono::floor<std::chrono::seconds>(time.time_since_epoch()).count();
 }
 
-std::string JsonString(std::string_view text) {
-  std::string json;
-  JsonWriter(json).Value(text);
-  return json;
-}
-
 // Appends "allowed":..,"denied":.. and so on.
-void AppendNumbers(const LimitTotals::Numbers& numbers, std::string& out) {
-  JsonWriter json(out);
+void AppendNumbers(const LimitTotals::Numbers& numbers, JsonWriter json) {
   for (std::size_t i = 0; i < numbers.size(); ++i) json.Field(LimitCounters::kNames[i], numbers[i]);
 }
 
 // --- /api/now -----------------------------------------------------------------------------------
 
 // The 50th and the 99th percentile of the commands that ask for tokens, in microseconds.
-std::string LatencyJson(ServerSnapshot& server) {
+void AppendLatency(ServerSnapshot& server, JsonWriter json) {
   LatencyHistogram::Counts times{};
   for (const auto& [spec, row] : server.Commands()) {
     if (AsksForTokens(*spec)) AddTotals(times, row.times);
   }
-  if (TotalOf(times) == 0) return "null";
+  if (TotalOf(times) == 0) {
+    json.Field("latency_us", std::nullopt);
+    return;
+  }
   const auto micros = [&](std::uint64_t permille) {
     return static_cast<double>(Percentile(times, permille).count()) / 1000;
   };
-  return absl::StrCat(R"({"p50":)", micros(500), R"(,"p99":)", micros(990), "}");
+  json.Object("latency_us").Field("p50", micros(500)).Field("p99", micros(990)).EndObject();
 }
 
-std::string MeasureJson(const MeasureValue& measured) {
-  if (const auto* const flag = std::get_if<bool>(&measured)) return *flag ? "true" : "false";
-  if (const auto* const number = std::get_if<std::int64_t>(&measured)) return absl::StrCat(*number);
-  if (const auto* const span = std::get_if<Nanos>(&measured))
-    return absl::StrCat(CeilMillis(*span));
-  if (const auto* const text = std::get_if<std::string>(&measured)) return JsonString(*text);
-  return "null";
+void AppendMeasure(std::string_view name, const MeasureValue& measured, JsonWriter json) {
+  if (const auto* const flag = std::get_if<bool>(&measured)) {
+    json.Field(name, *flag);
+  } else if (const auto* const number = std::get_if<std::int64_t>(&measured)) {
+    json.Field(name, *number);
+  } else if (const auto* const span = std::get_if<Nanos>(&measured)) {
+    json.Field(name, CeilMillis(*span));
+  } else if (const auto* const text = std::get_if<std::string>(&measured)) {
+    json.Field(name, *text);
+  } else {
+    json.Field(name, std::nullopt);
+  }
 }
 
 // Appends measures to an object, each as "name":value; null if it does not exist.
 void AppendMeasures(std::initializer_list<std::string_view> names, ServerSnapshot& server,
-                    std::string& json) {
+                    JsonWriter json) {
   for (const std::string_view name : names) {
     const Measure& measure = FindMeasure(&MeasureNames::json, name);
-    absl::StrAppend(&json, json.ends_with('{') ? "\"" : ",\"",
-                    AbslView(name.substr(name.rfind('.') + 1)),
-                    "\":", measure.Exists(server) ? MeasureJson(measure.read(server)) : "null");
+    AppendMeasure(name.substr(name.rfind('.') + 1),
+                  measure.Exists(server) ? measure.read(server) : MeasureValue(), json);
   }
 }
 
-std::string AddressJson(std::string_view host, std::uint16_t port) {
-  return JsonString(absl::StrCat(AbslView(host), ":", port));
+std::string AddressText(std::string_view host, std::uint16_t port) {
+  return absl::StrCat(AbslView(host), ":", port);
 }
 
-std::string LinkJson(ServerSnapshot& server) {
-  if (!server.Replication().link) return "null";
+void AppendLink(ServerSnapshot& server, JsonWriter json) {
+  if (!server.Replication().link) {
+    json.Field("link", std::nullopt);
+    return;
+  }
   const LinkStatus& link = server.Link();
-  std::string json =
-      absl::StrCat(R"({"primary":)", AddressJson(link.primary.host, link.primary.port),
-                   R"(,"state":)", JsonString(WordOf(link.state)));
+  json.Object("link")
+      .Field("primary", AddressText(link.primary.host, link.primary.port))
+      .Field("state", WordOf(link.state));
   AppendMeasures({"replication.link.up"}, server, json);
-  absl::StrAppend(&json, R"(,"down_ms":)", CeilMillis(link.down_for));
+  json.Field("down_ms", CeilMillis(link.down_for));
   AppendMeasures({"replication.link.complete", "replication.link.data_age_ms"}, server, json);
-  return json += '}';
+  json.EndObject();
 }
 
-std::string ReplicationJson(ServerSnapshot& server) {
-  std::string json = "{";
+void AppendReplication(ServerSnapshot& server, JsonWriter json) {
+  json.Object("replication");
   AppendMeasures({"replication.term", "replication.offset", "replication.loss_bound_ms"}, server,
                  json);
-  absl::StrAppend(&json, R"(,"link":)", LinkJson(server), R"(,"replicas":[)");
-  std::string_view separator;
+  AppendLink(server, json);
+  json.Array("replicas");
   for (const ReplicaStatus& replica : server.Replication().replicas) {
-    absl::StrAppend(&json, AbslView(std::exchange(separator, ",")), R"({"address":)",
-                    AddressJson(replica.ip, replica.port), R"(,"online":)",
-                    replica.online ? "true" : "false", R"(,"offset":)", replica.offset,
-                    R"(,"lag_ms":)", CeilMillis(replica.lag), "}");
+    json.Object()
+        .Field("address", AddressText(replica.ip, replica.port))
+        .Field("online", replica.online)
+        .Field("offset", replica.offset)
+        .Field("lag_ms", CeilMillis(replica.lag))
+        .EndObject();
   }
-  return json += "]}";
+  json.EndArray().EndObject();
 }
 
 // The times are those of the wall clock, as all of the page.
-std::string VerdictJson(const Services& services) {
+void AppendVerdict(const Services& services, JsonWriter json) {
   const std::shared_ptr<const Health> health = HealthOf(services);
-  std::string json =
-      absl::StrCat(R"({"state":)", JsonString(WordOf(health->state)), R"(,"reasons":[)");
-  std::string_view separator;
+  json.Object("verdict").Field("state", WordOf(health->state)).Array("reasons");
   for (const HealthReason& reason : health->reasons) {
     const Nanos since = reason.since.time_since_epoch() + services.host_clock_offset();
-    absl::StrAppend(&json, AbslView(std::exchange(separator, ",")), R"({"code":)",
-                    JsonString(reason.code), R"(,"text":)", JsonString(reason.text),
-                    R"(,"since_ms":)", std::chrono::floor<std::chrono::milliseconds>(since).count(),
-                    "}");
+    json.Object()
+        .Field("code", reason.code)
+        .Field("text", reason.text)
+        .Field("since_ms", std::chrono::floor<std::chrono::milliseconds>(since).count())
+        .EndObject();
   }
-  return json += "]}";
+  json.EndArray().EndObject();
 }
 
 std::string NowJson(HttpExchange& exchange) {
@@ -151,23 +155,28 @@ std::string NowJson(HttpExchange& exchange) {
   ServerSnapshot server(services, exchange.now());
   const std::string_view read_only =
       services.is_replica() ? "this server is a replica" : ReadOnlyReason(exchange);
-  std::string json = absl::StrCat(R"({"time_ms":)", UnixMillis(services, exchange.now()));
+  std::string text;
+  JsonWriter json(text);
+  json.Object().Field("time_ms", UnixMillis(services, exchange.now()));
   AppendMeasures({"uptime_s", "version", "role"}, server, json);
-  absl::StrAppend(&json, R"(,"server":)", JsonString(ServerName(services)), R"(,"verdict":)",
-                  VerdictJson(services), R"(,"replication":)", ReplicationJson(server));
+  json.Field("server", ServerName(services));
+  AppendVerdict(services, json);
+  AppendReplication(server, json);
   AppendMeasures({"port"}, server, json);
-  absl::StrAppend(&json, R"(,"user":)", JsonString(exchange.session().client().user()->name()),
-                  R"(,"can_change":)", read_only.empty() ? "true" : "false",
-                  R"(,"read_only_because":)", read_only.empty() ? "null" : JsonString(read_only));
+  json.Field("user", exchange.session().client().user()->name())
+      .Field("can_change", read_only.empty())
+      .Field("read_only_because", read_only.empty() ? std::nullopt : std::optional(read_only));
   AppendMeasures(
       {"durability", "loss_bound_ms", "last_save_age_ms", "last_save_ok", "buckets", "memory_bytes",
        "max_memory_bytes", "memory_permille", "connections", "http_connections", "commands"},
       server, json);
-  absl::StrAppend(&json, R"(,"latency_us":)", LatencyJson(server), R"(,"total":{)");
+  AppendLatency(server, json);
+  json.Object("total");
   AppendNumbers(services.limit_totals.Total(RequestCountersOf(services)), json);
-  json += '}';
+  json.EndObject();
   AppendMeasures({"limits", "policies"}, server, json);
-  return json += '}';
+  json.EndObject();
+  return text;
 }
 
 // --- /api/history -------------------------------------------------------------------------------
@@ -239,7 +248,7 @@ std::string LimitsJson(HttpExchange& exchange) {
   for (std::size_t i = 0; i < shown; ++i) {
     const LimitRow& row = *busiest[i];
     json.Object().Field("limit", row.first);
-    AppendNumbers(row.second, text);
+    AppendNumbers(row.second, json);
     json.Field("shadow", IsShadow(row));
     if (const auto found = series_of.find(row.first); found != series_of.end()) {
       AppendRecent(found->second->steps, json);
