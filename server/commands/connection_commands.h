@@ -71,6 +71,7 @@ inline constexpr std::array kConnectionCommands = {
     CommandSpec{.name = "CLIENT|LIST",
                 .arity = AtLeast(2),
                 .flags = kAboutOthers,
+                .work = kListWork,
                 .group = "connection",
                 .complexity = "O(connections)",
                 .summary = "Lists the open connections, one per line.",

@@ -48,6 +48,7 @@ inline constexpr std::array kPubSubCommands = {
     CommandSpec{.name = "PUBSUB|CHANNELS",
                 .arity = Between(2, 3),
                 .flags = kLoading,
+                .work = kListWork,
                 .group = "pubsub",
                 .since = "0.2.0",
                 .complexity = "O(channels)",

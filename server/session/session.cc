@@ -365,7 +365,8 @@ void Session::ExecuteInTransaction(const ReadAhead::Command& command, Instant no
   }
   const absl::Status why = worker_.services.admission().StateError(spec->flags);
   if (!why.ok()) return Refuse(spec, StdView(why.message()), reply);
-  const absl::Status queued = client_.transaction().Queue(*spec, words);
+  const std::size_t units = Transaction::UnitsOf(*spec, words, worker_.services.policies);
+  const absl::Status queued = client_.transaction().Queue(*spec, words, units);
   if (!queued.ok()) return Refuse(spec, absl::StrCat("ERR ", queued.message()), reply);
   reply.SimpleString("QUEUED");
   work_.RestartStopwatch();

@@ -1,12 +1,16 @@
 #include "server/session/transaction.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
 #include "core/base/check.h"
 #include "core/base/heap_bytes.h"
+#include "core/commands/command_keys.h"
+#include "core/policies/policies.h"
+#include "core/policies/policy.h"
 #include "server/session/call.h"
 
 namespace weir {
@@ -14,6 +18,8 @@ namespace {
 
 // The memory of a word besides its bytes: its end in word_ends, and EXEC's view of it.
 constexpr std::size_t kBytesPerWord = 32;
+// A limit is a word, and is decided in a quarter of a microsecond.
+constexpr std::size_t kWordsPerUnit = 4;
 
 }  // namespace
 
@@ -23,21 +29,36 @@ void Transaction::Abort() {
   queued_ = Queued();
 }
 
-std::size_t Transaction::UnitsOf(const CommandSpec& spec, std::size_t words) noexcept {
-  const bool is_short = spec.Is(kFast) && !spec.Is(kWholeTable);
-  return is_short ? 1 : std::max(kWholeTableWork, words);
+std::size_t Transaction::UnitsOf(const CommandSpec& spec, std::span<const std::string_view> words,
+                                 const Policies& policies) {
+  if (!spec.Is(kFast) || spec.Is(kWholeTable)) {
+    return std::max({spec.work, kWholeTableWork, words.size()});
+  }
+  std::size_t units = words.size() / kWordsPerUnit;
+  for (const std::string_view word : words) {
+    if (!word.starts_with('@')) continue;
+    const std::shared_ptr<const Policy> policy =
+        policies.Find(word.substr(1, word.find(',') - 1));  // behind ',' is "keep=n"
+    if (policy) units += std::max(policy->limits.size(), policy->greatest.size());
+  }
+  if (spec.work > 0) units = std::max(units, spec.work * KeysIn(spec, words).size());
+  return std::max(units, std::size_t{1});
 }
 
-absl::Status Transaction::Queue(const CommandSpec& spec, std::span<const std::string_view> words) {
+absl::Status Transaction::Queue(const CommandSpec& spec, std::span<const std::string_view> words,
+                                std::size_t units) {
   WEIR_DCHECK(open_);
-  const std::size_t units = units_ + UnitsOf(spec, words.size());
+  units += units_;
   std::size_t bytes = bytes_;
   for (const std::string_view word : words) bytes += kBytesPerWord + word.size();
   if (units > kUnitsMax || bytes > kBytesMax) {
     Abort();
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "transaction is too large: at most ", kUnitsMax, " commands (slow ones count as ",
-        kWholeTableWork, ") and ", kBytesMax, " bytes"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("transaction is too large: at most ", kUnitsMax,
+                     " commands (each limit of a policy counts "
+                     "as one, each settlement as ",
+                     kSettleWork, ", each slow command as ", kWholeTableWork, ", each list as ",
+                     kListWork, ") and ", kBytesMax, " bytes"));
   }
   units_ = units;
   bytes_ = bytes;

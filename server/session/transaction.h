@@ -1,12 +1,12 @@
 // The commands of a client since MULTI, and the keys that it watches.
 //
 //     transaction.Open();
-//     absl::Status queued = transaction.Queue(spec, words);  // instead of running the command
+//     units = Transaction::UnitsOf(spec, words, policies);
+//     absl::Status queued = transaction.Queue(spec, words, units);  // instead of running it
 //     ... EXEC takes all of it and runs it (handlers/transaction.cc)
 //
 // It is bounded, because it takes memory, and because no other client can decide on these keys
-// while it runs. It has at most kUnitsMax units of work: a fast command is one unit, any other
-// command kWholeTableWork units or its number of words, whichever is more. Its words have at most
+// while it runs: it has at most kUnitsMax units of work (UnitsOf), and its words have at most
 // kBytesMax bytes. The words of all commands lie in a few large arrays, which take little more
 // memory than the words and do not fragment the heap. Belongs to its session's thread.
 #pragma once
@@ -24,6 +24,7 @@
 
 namespace weir {
 
+class Policies;
 struct CommandSpec;
 
 class Transaction {
@@ -46,12 +47,18 @@ class Transaction {
   void Abort();
   [[nodiscard]] bool is_aborted() const noexcept { return aborted_; }
 
-  // The units of work that a command counts as.
-  [[nodiscard]] static std::size_t UnitsOf(const CommandSpec& spec, std::size_t words) noexcept;
+  // The units of work that a command counts as, each about a microsecond. Of a fast command four
+  // words are one unit, and each policy among them as many as the most limits that it, or an
+  // override, has ever had. Any other command is kWholeTableWork units or its number of words,
+  // whichever is more. CommandSpec::work may be more than all of this.
+  [[nodiscard]] static std::size_t UnitsOf(const CommandSpec& spec,
+                                           std::span<const std::string_view> words,
+                                           const Policies& policies);
 
   // Adds a command. Fails with kResourceExhausted, and aborts, if it would exceed a bound. An
   // aborted transaction keeps no command.
-  absl::Status Queue(const CommandSpec& spec, std::span<const std::string_view> words);
+  absl::Status Queue(const CommandSpec& spec, std::span<const std::string_view> words,
+                     std::size_t units);
   [[nodiscard]] const std::vector<const CommandSpec*>& queued() const noexcept {
     return queued_.specs;
   }

@@ -2,14 +2,18 @@
 // could not be queued aborts it. Method: up to each bound and one step beyond.
 #include "server/session/transaction.h"
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/strings/str_split.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/limiter/isolation.h"
+#include "core/policies/policies.h"
+#include "core/policies/policy.h"
 #include "server/commands/command_table.h"
 
 namespace weir {
@@ -23,8 +27,18 @@ class TransactionTest : public testing::Test {
  protected:
   TransactionTest() { transaction_.Open(); }
   absl::Status Queue(const std::vector<std::string_view>& words) {
-    return transaction_.Queue(*FindCommand(words[0]), words);
+    const CommandSpec& spec = *FindCommand(words[0]);
+    return transaction_.Queue(spec, words, Transaction::UnitsOf(spec, words, policies_));
   }
+
+  // The units of these words.
+  std::size_t UnitsOf(const std::string& line) {
+    const std::vector<std::string> texts = absl::StrSplit(line, ' ');
+    const std::vector<std::string_view> words(texts.begin(), texts.end());
+    return Transaction::UnitsOf(*FindRequested(words), words, policies_);
+  }
+
+  Policies policies_;
 
   Transaction transaction_;
 };
@@ -51,19 +65,34 @@ TEST_F(TransactionTest, KeepsNothingOnceAborted) {
   EXPECT_THAT(transaction_.WordsOfAll(), IsEmpty());
 }
 
-TEST_F(TransactionTest, FastCommandsAreOneUnitAndOthersMany) {
+TEST_F(TransactionTest, UnitsAreBounded) {
   for (std::size_t i = 0; i < Transaction::kUnitsMax; ++i) ASSERT_TRUE(Queue({"PING"}).ok());
   const absl::Status full = Queue({"PING"});
   EXPECT_THAT(full.message(), HasSubstr("transaction is too large: at most 4096 commands"));
   EXPECT_TRUE(transaction_.is_aborted());
+}
 
-  Transaction slow;
-  slow.Open();
-  const std::vector<std::string_view> words = {"RL.INSPECT", "k"};
-  for (std::size_t i = 0; i < Transaction::kUnitsMax / 64; ++i) {
-    ASSERT_TRUE(slow.Queue(*FindCommand("RL.INSPECT"), words).ok());
-  }
-  EXPECT_FALSE(slow.Queue(*FindCommand("RL.INSPECT"), words).ok());
+// Others wait while a transaction runs, so what counts is the work, and not the commands.
+TEST_F(TransactionTest, UnitsAreThoseOfTheWork) {
+  const std::vector<std::string> limits = {"1/s", "2/s", "3/s", "4/s", "5/s"};
+  const std::vector<std::string_view> words(limits.begin(), limits.end());
+  ASSERT_TRUE(policies_.Set("five", ParsePolicyLimits(words).value()).ok());
+  ASSERT_TRUE(policies_.Set("one", ParsePolicyLimits(std::span(words).first(1)).value()).ok());
+  EXPECT_EQ(UnitsOf("PING"), 1U);
+  EXPECT_EQ(UnitsOf("RL.ALLOW k 10/s COST 5"), 1U);
+  EXPECT_EQ(UnitsOf("RL.ALLOW k @one"), 1U);
+  EXPECT_EQ(UnitsOf("RL.ALLOW k @none"), 1U) << "an error";
+  EXPECT_EQ(UnitsOf("RL.ALLOW k @five"), 5U);
+  EXPECT_EQ(UnitsOf("RL.ALLOW k @five,keep=3 AND l @one"), 7U);
+  EXPECT_EQ(UnitsOf("RL.ALLOW k 1/s 2/s 3/s 4/s 5/s 6/s"), 2U);
+  ASSERT_TRUE(policies_.Override("one", "l", ParsePolicyLimits(words).value()).ok());
+  EXPECT_EQ(UnitsOf("RL.ALLOW k @one"), 5U) << "it may be asked for the key with five";
+  EXPECT_EQ(UnitsOf("RL.COMMIT k HOLD id"), 8U);
+  EXPECT_EQ(UnitsOf("RL.COMMIT k HOLD id @five COST 9 @five COST 9"), 10U);
+  EXPECT_EQ(UnitsOf("RL.CANCEL k AND l AND m HOLD id"), 24U);
+  EXPECT_EQ(UnitsOf("RL.INSPECT k"), 64U);
+  EXPECT_EQ(UnitsOf("FLUSHALL"), 64U);
+  EXPECT_EQ(UnitsOf("CLIENT LIST"), 1024U);
 }
 
 TEST_F(TransactionTest, BytesAreBounded) {
@@ -131,7 +160,7 @@ TEST_F(TransactionTest, BeginsOnce) { EXPECT_DEATH(transaction_.Open(), "!open_"
 #ifndef NDEBUG
 TEST(TransactionOrderTest, NothingIsQueuedBefore) {
   Transaction transaction;
-  EXPECT_DEATH(static_cast<void>(transaction.Queue(*FindCommand("PING"), {})), "open_");
+  EXPECT_DEATH(static_cast<void>(transaction.Queue(*FindCommand("PING"), {}, 1)), "open_");
 }
 #endif
 

@@ -38,9 +38,11 @@ using std::chrono::seconds;
 #ifdef NDEBUG
 constexpr Nanos kTurnMax = milliseconds{10};
 constexpr Nanos kManyHoldsMax = milliseconds{20};
+constexpr Nanos kTransactionMax = milliseconds{20};
 #else
 constexpr Nanos kTurnMax = milliseconds{100};
 constexpr Nanos kManyHoldsMax = milliseconds{300};
+constexpr Nanos kTransactionMax = milliseconds{300};
 #endif
 
 // A large input of a command or path.
@@ -88,6 +90,21 @@ std::vector<Row> LimitRows() {
   for (int i = 0; i < 64; ++i) {
     reservations += of_64_then("RL.RESERVE own", absl::StrCat("HOLD h", i, " TTL 100000"));
   }
+  std::string long_reservations;
+  for (int i = 0; i < 64; ++i) {
+    long_reservations += RequestOf(absl::StrCat("RL.RESERVE own @long0 HOLD h", i, " TTL 100000"));
+  }
+  std::string settlements;
+  for (int i = 0; i < 512; ++i) {
+    settlements += RequestOf(absl::StrCat("RL.COMMIT own HOLD s", i));
+  }
+  const auto reserve_many = [forget](Full& full) {
+    forget(full);
+    Conversation client(full.server());
+    for (int i = 0; i < 512; ++i) {
+      client.Run(absl::StrCat("RL.RESERVE own @long0 HOLD s", i, " TTL 100000"));
+    }
+  };
   return {
       {"RL.ALLOW", Repeated(64, of_64("RL.ALLOW held"))},
       {"RL.ALLOW", Repeated(64, RequestOf("RL.ALLOW " + ManyKeys()))},
@@ -95,6 +112,9 @@ std::vector<Row> LimitRows() {
       // Mistakes, behind an answer: their errors name what was meant.
       {"PING", RequestOf("PING") + Repeated(1000, RequestOf("RL.ALLOW k @longer0"))},
       {"PING", RequestOf("PING") + Repeated(400, RequestOf("RL.ALLOW" + std::string(56, 'A')))},
+      {"EXEC", InTransaction(64, RequestOf("RL.ALLOW k @long0")), forget},
+      {"EXEC", RequestOf("MULTI") + long_reservations + RequestOf("EXEC"), forget, kTransactionMax},
+      {"EXEC", RequestOf("MULTI") + settlements + RequestOf("EXEC"), reserve_many, kTransactionMax},
       {"RL.CHARGE", Repeated(64, of_64("RL.CHARGE held"))},
       {"RL.REFUND", Repeated(64, of_64("RL.REFUND held"))},
       {"RL.PEEK", Repeated(64, of_64("RL.PEEK held"))},
@@ -137,6 +157,8 @@ std::vector<Row> RedisRows() {
       {"WATCH", RequestWith("WATCH", wide)},
       {"EXEC",
        RequestWith("WATCH", Many(500, "b")) + InTransaction(1000, RequestOf("RL.ALLOW k 1000/h"))},
+      {"EXEC", InTransaction(4, RequestOf("RL.STATS")), {}, kTransactionMax},
+      {"EXEC", InTransaction(4, RequestOf("ACL LIST")), {}, kTransactionMax},
       {"INFO", Repeated(64, RequestOf("INFO everything"))},
       {"CLIENT|LIST", Repeated(2, RequestOf("CLIENT LIST"))},
       {"CLIENT|KILL", Repeated(2, RequestOf("CLIENT KILL ADDR 1.2.3.4:5"))},
