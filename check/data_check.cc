@@ -22,7 +22,7 @@
 #include "core/policies/policies.h"
 #include "persistence/format.h"
 #include "persistence/storage.h"
-#include "replication/lineage.h"
+#include "replication/history.h"
 #include "server/os/system_clock.h"
 
 namespace weir {

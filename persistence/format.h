@@ -53,7 +53,7 @@ inline constexpr std::string_view kMetaClockAllowance = "clock-allowance";
 inline constexpr std::string_view kMetaExhausted = "exhausted";    // of 0.1.0: erased, not read
 inline constexpr std::string_view kMetaFormat = "format";          // u32
 inline constexpr std::string_view kMetaGeneration = "generation";  // u32: of the live buckets
-// The server's place in replication (replication/lineage.h); absent if it has none.
+// The server's place in replication (replication/history.h); absent if it has none.
 inline constexpr std::string_view kMetaHistory = "history";
 // u64 ns: as `clock`, but written only by servers that know holds. Where the two differ, an older
 // server has used the directory since, and the records of holds are out of date.

@@ -67,8 +67,8 @@
 #include <vector>
 
 #include "core/base/instant.h"
+#include "replication/history.h"
 #include "replication/lease.h"
-#include "replication/lineage.h"
 #include "replication/ping_refusal.h"
 #include "replication/role_events.h"
 #include "replication/sentinel_watch.h"

@@ -17,7 +17,7 @@
 #include "core/base/host_and_port.h"
 #include "core/base/instant.h"
 #include "replication/failover_request.h"
-#include "replication/lineage.h"
+#include "replication/history.h"
 
 namespace weir {
 

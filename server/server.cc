@@ -33,7 +33,7 @@
 #include "server/net/tls_context.h"
 #include "server/net/unix_socket_file.h"
 #include "server/os/descriptor_limit.h"
-#include "server/os/lineage_clock.h"
+#include "server/os/followed_clock.h"
 #include "server/os/log.h"
 #include "server/os/service_manager.h"
 #include "server/os/side_thread.h"

@@ -5,7 +5,7 @@
 //
 // The time of decisions belongs to the history of the buckets. A server that begins to follow a
 // primary continues with the primary's time, so Now() may jump in both directions
-// (server/os/lineage_clock.h). The time of the host never goes back. So durations and deadlines of
+// (server/os/followed_clock.h). The time of the host never goes back. So durations and deadlines of
 // this host use HostNow() or Stopwatch().
 #pragma once
 

@@ -11,7 +11,7 @@
 #include "server/http/check_routes.h"
 #include "server/http/limit_labels.h"
 #include "server/http/request_tally.h"
-#include "server/observe/history.h"
+#include "server/observe/rate_history.h"
 #include "server/observe/recent_text.h"
 
 namespace weir {

@@ -6,7 +6,7 @@
 #include <cstddef>
 
 #include "core/base/instant.h"
-#include "server/observe/history.h"
+#include "server/observe/rate_history.h"
 #include "server/session/services.h"
 
 namespace weir {

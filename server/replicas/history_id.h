@@ -1,4 +1,4 @@
-// The ids of histories (replication/lineage.h).
+// The ids of histories (replication/history.h).
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 #include "core/base/status.h"
 #include "core/table/key_hash.h"
-#include "replication/lineage.h"
+#include "replication/history.h"
 
 namespace weir {
 

@@ -29,7 +29,7 @@
 #include "server/net/loop_thread.h"
 #include "server/net/tls_context.h"
 #include "server/net/transport.h"
-#include "server/os/lineage_clock.h"
+#include "server/os/followed_clock.h"
 #include "server/replicas/followed_history.h"
 #include "server/session/services.h"
 #include "server/state/replication.h"

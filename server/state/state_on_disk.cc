@@ -7,7 +7,7 @@
 #include <spdlog/spdlog.h>
 
 #include "core/base/check.h"
-#include "replication/lineage.h"
+#include "replication/history.h"
 #include "server/os/log.h"
 
 namespace weir {

@@ -63,7 +63,7 @@ class StateOnDisk {
   [[nodiscard]] bool has_losses() const noexcept { return has_losses_; }
   // Whether RL.BACKUP has made the directory: the record "history" gives no role.
   [[nodiscard]] bool is_backup() const noexcept { return is_backup_; }
-  // The record "history" on disk (replication/lineage.h), or an empty text.
+  // The record "history" on disk (replication/history.h), or an empty text.
   [[nodiscard]] const std::string& history() const noexcept { return history_; }
   // Makes each save write that record, too. Requires: StartLoading() was not called.
   void KeepHistory(HistoryRecord& history);

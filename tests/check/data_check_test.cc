@@ -14,7 +14,7 @@
 #include "persistence/database.h"
 #include "persistence/format.h"
 #include "persistence/stop_file.h"
-#include "replication/lineage.h"
+#include "replication/history.h"
 #include "tests/persistence/directory_files.h"
 #include "tests/persistence/storage_fixture.h"
 

@@ -12,7 +12,7 @@
 
 #include "core/rules/rule.h"
 #include "replication/frame_bodies.h"
-#include "replication/lineage.h"
+#include "replication/history.h"
 #include "replication/policy_records.h"
 #include "replication/records.h"
 #include "tests/random/generators.h"

@@ -19,7 +19,7 @@
 #include "core/base/instant.h"
 #include "core/table/partition_set.h"
 #include "replication/frame.h"
-#include "replication/lineage.h"
+#include "replication/history.h"
 #include "replication/ring.h"
 #include "replication/sink.h"
 

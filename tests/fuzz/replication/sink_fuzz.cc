@@ -14,7 +14,7 @@
 
 #include "core/base/check.h"
 #include "core/base/id_type.h"
-#include "replication/lineage.h"
+#include "replication/history.h"
 #include "replication/policy_records.h"
 #include "replication/records.h"
 #include "replication/sink.h"

@@ -1,4 +1,4 @@
-#include "replication/lineage.h"
+#include "replication/history.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "server/os/lineage_clock.h"
+#include "server/os/followed_clock.h"
 
 #include <algorithm>
 

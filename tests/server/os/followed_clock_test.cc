@@ -1,7 +1,7 @@
 // Goal: the clock shows the primary's time, and goes back only when it begins to follow another
 // primary. Method: a host's clock that the test moves; threads that read while another one changes
 // the shift.
-#include "server/os/lineage_clock.h"
+#include "server/os/followed_clock.h"
 
 #include <atomic>
 #include <chrono>

@@ -1,6 +1,6 @@
 // Goal: servers agree on how much of their state is one history, and the record reads back as it
 // was written. Method: examples of promotions; records cut, extended and changed.
-#include "replication/lineage.h"
+#include "replication/history.h"
 
 #include <string>
 

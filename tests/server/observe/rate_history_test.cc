@@ -1,7 +1,7 @@
 // Goal: the steps of the history add up to the counts of RL.STATS, whatever the width, however long
 // the history runs, and through resets; and its memory is bounded. Method: examples with a clock in
 // the test's hand; random counts beside a log of all of them.
-#include "server/observe/history.h"
+#include "server/observe/rate_history.h"
 
 #include <array>
 #include <chrono>

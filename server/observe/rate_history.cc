@@ -1,4 +1,4 @@
-#include "server/observe/history.h"
+#include "server/observe/rate_history.h"
 
 #include <algorithm>
 #include <chrono>
