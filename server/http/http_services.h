@@ -45,7 +45,7 @@ struct HttpServices {
   CheckRouteTable checks;
   RequestTally requests;     // of decisions over HTTP
   LimitLabels limit_labels;  // of /metrics
-  History history;           // of the page; only where an admin port is open
+  RateHistory history;       // of the page; only where an admin port is open
   // The answer of /api/limits. A page asks once a second, so it misses little.
   RecentText limits_json{std::chrono::milliseconds(500)};
 };

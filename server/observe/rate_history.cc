@@ -29,7 +29,7 @@ std::int64_t LastBefore(const HistoryRing& ring, std::int64_t newest) {
 
 }  // namespace
 
-void History::Update(Instant now, const std::function<LimitTotals::Reading()>& read) {
+void RateHistory::Update(Instant now, const std::function<LimitTotals::Reading()>& read) {
   const auto time = std::chrono::floor<std::chrono::seconds>(now.time_since_epoch());
   const std::int64_t second = std::max<std::int64_t>(time.count(), 1);  // Step 0 is over.
   if (!IsDue(second)) return;
@@ -39,12 +39,12 @@ void History::Update(Instant now, const std::function<LimitTotals::Reading()>& r
   Add(second, read());  // under the lock, so that no later reading is added before
 }
 
-bool History::IsDue(std::int64_t second) const noexcept {
+bool RateHistory::IsDue(std::int64_t second) const noexcept {
   const std::int64_t last = second_.load(std::memory_order_relaxed);
   return second > last || second < last - kLateSeconds;
 }
 
-void History::Add(std::int64_t second, const LimitTotals::Reading& reading) {
+void RateHistory::Add(std::int64_t second, const LimitTotals::Reading& reading) {
   if (second <= newest_) {
     series_.clear();
     places_.clear();
@@ -70,7 +70,7 @@ void History::Add(std::int64_t second, const LimitTotals::Reading& reading) {
 }
 
 // Makes room for the steps up to that of the second `newest`.
-void History::ClearUpTo(std::int64_t newest) {
+void RateHistory::ClearUpTo(std::int64_t newest) {
   for (const HistoryRing& ring : kHistoryRings) {
     const std::int64_t last = newest / ring.width;
     const std::int64_t first = std::max(newest_ / ring.width, LastBefore(ring, last)) + 1;
@@ -81,7 +81,7 @@ void History::ClearUpTo(std::int64_t newest) {
   newest_ = newest;
 }
 
-void History::CountInNewest(Rings& rings, const LimitTotals::Numbers& numbers) {
+void RateHistory::CountInNewest(Rings& rings, const LimitTotals::Numbers& numbers) {
   constexpr std::uint64_t kMax = std::numeric_limits<std::uint32_t>::max();
   for (std::size_t i = 0; i < kNumbers; ++i) {
     if (numbers[i] <= rings.before[i]) continue;
@@ -97,7 +97,7 @@ void History::CountInNewest(Rings& rings, const LimitTotals::Numbers& numbers) {
 
 // Returns whether the limit has a series, after giving it a free place or that of a limit whose
 // steps are all 0.
-bool History::HasPlace(const std::string& limit, const LimitTotals::Numbers& numbers) {
+bool RateHistory::HasPlace(const std::string& limit, const LimitTotals::Numbers& numbers) {
   if (places_.contains(limit)) return true;
   if (series_.size() <= kHistoryLimitsMax) {
     places_.emplace(limit, series_.size());
@@ -118,7 +118,7 @@ bool History::HasPlace(const std::string& limit, const LimitTotals::Numbers& num
   return true;
 }
 
-History::Steps History::Read(const HistoryRing& ring, std::int64_t from) const {
+RateHistory::Steps RateHistory::Read(const HistoryRing& ring, std::int64_t from) const {
   Steps read;
   MutexLock lock(mutex_);
   if (series_.empty()) return read;

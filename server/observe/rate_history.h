@@ -49,7 +49,7 @@ inline constexpr auto kHistoryRings =
                                 {.width = 10, .steps = 360, .begin = 300},
                                 {.width = 300, .steps = 288, .begin = 660}});
 
-class History {
+class RateHistory {
  public:
   // The first four numbers of RL.STATS: allowed, denied, shadow_denied, near_limit. A step counts
   // to 2^32 - 1 at most.

@@ -182,21 +182,21 @@ std::string NowJson(HttpExchange& exchange) {
 // --- /api/history -------------------------------------------------------------------------------
 
 // Appends the numbers of a series, each as an array: "allowed":[null,7].
-void AppendSeries(const History::Series& series, std::size_t missing, JsonWriter json) {
-  for (std::size_t number = 0; number < History::kNumbers; ++number) {
+void AppendSeries(const RateHistory::Series& series, std::size_t missing, JsonWriter json) {
+  for (std::size_t number = 0; number < RateHistory::kNumbers; ++number) {
     json.Array(LimitCounters::kNames[number]);
     for (std::size_t i = 0; i < missing; ++i) json.Value(std::nullopt);
-    for (const History::Counts& step : series.steps) json.Value(step[number]);
+    for (const RateHistory::Counts& step : series.steps) json.Value(step[number]);
     json.EndArray();
   }
 }
 
-std::string HistoryJson(const History::Steps& steps, std::int64_t width, std::int64_t from,
+std::string HistoryJson(const RateHistory::Steps& steps, std::int64_t width, std::int64_t from,
                         std::string_view wanted) {
   std::string text;
   JsonWriter json(text);
   json.Object().Field("step", width).Field("from", from).Array("series");
-  for (const History::Series& series : steps.series) {
+  for (const RateHistory::Series& series : steps.series) {
     const std::string_view name = series.limit.empty() ? kTotal : std::string_view(series.limit);
     if (wanted != kAllLimits && wanted != name) continue;
     AppendSeries(series, steps.missing, json.Object().Field("limit", name));
@@ -220,9 +220,9 @@ bool IsShadow(const LimitRow& row) {
 }
 
 // Appends "recent":[[allowed,denied,shadow_denied,near_limit],..] for the last seconds.
-void AppendRecent(const std::vector<History::Counts>& steps, JsonWriter json) {
+void AppendRecent(const std::vector<RateHistory::Counts>& steps, JsonWriter json) {
   json.Array("recent");
-  for (const History::Counts& step : steps) {
+  for (const RateHistory::Counts& step : steps) {
     json.Array().Value(step[0]).Value(step[1]).Value(step[2]).Value(step[3]).EndArray();
   }
   json.EndArray();
@@ -237,10 +237,10 @@ std::string LimitsJson(HttpExchange& exchange) {
   const std::size_t shown = std::min(busiest.size(), kApiLimitsMax);
   std::ranges::stable_sort(busiest, std::ranges::greater{},
                            [](const LimitRow* row) { return DecisionsOf(*row); });
-  const History::Steps recent = exchange.http().history.Read(
+  const RateHistory::Steps recent = exchange.http().history.Read(
       kHistoryRings.front(), SecondOf(exchange.now()) - kRecentSeconds);
-  absl::flat_hash_map<std::string_view, const History::Series*> series_of;
-  for (const History::Series& series : recent.series) series_of[series.limit] = &series;
+  absl::flat_hash_map<std::string_view, const RateHistory::Series*> series_of;
+  for (const RateHistory::Series& series : recent.series) series_of[series.limit] = &series;
 
   std::string text;
   JsonWriter json(text);
@@ -263,7 +263,7 @@ std::string LimitsJson(HttpExchange& exchange) {
 
 }  // namespace
 
-void UpdateHistory(History& history, Services& services, Instant now) {
+void UpdateHistory(RateHistory& history, Services& services, Instant now) {
   history.Update(now, [&] { return services.limit_totals.Read(RequestCountersOf(services)); });
 }
 
@@ -292,7 +292,7 @@ void ApiHistory(HttpExchange& exchange) {
   exchange.session().work().Charge(kWorkPerTurn);
   UpdateHistory(exchange.http().history, exchange.services(), exchange.now());
   const std::int64_t offset = WallOffsetSeconds(exchange.services());
-  const History::Steps steps = exchange.http().history.Read(*ring, *first - offset);
+  const RateHistory::Steps steps = exchange.http().history.Read(*ring, *first - offset);
   exchange.Answer(200, kJson,
                   HistoryJson(steps, ring->width, steps.from + offset,
                               limit ? std::string_view(*limit) : kTotal));

@@ -15,6 +15,6 @@ namespace weir {
 inline constexpr std::size_t kApiLimitsMax = 500;
 
 // Lets the history take the present counts, if a second has begun.
-void UpdateHistory(History& history, Services& services, Instant now);
+void UpdateHistory(RateHistory& history, Services& services, Instant now);
 
 }  // namespace weir

@@ -25,7 +25,7 @@ namespace {
 
 using testing::Each;
 using testing::ElementsAre;
-using Counts = History::Counts;
+using Counts = RateHistory::Counts;
 using Numbers = LimitTotals::Numbers;
 using Rows = LimitTotals::Rows;
 
@@ -39,47 +39,47 @@ static_assert(kFirstSecond % kFives.width == 0);
 
 Instant At(std::int64_t second) { return Instant{std::chrono::seconds{second}}; }
 
-void Add(History& history, std::int64_t second, const Numbers& total, const Rows& rows = {},
+void Add(RateHistory& history, std::int64_t second, const Numbers& total, const Rows& rows = {},
          std::uint64_t resets = 0) {
   history.Update(At(second), [&] {
     return LimitTotals::Reading{.total = total, .rows = rows, .resets = resets};
   });
 }
 
-const History::Series* Find(const History::Steps& steps, std::string_view limit) {
-  for (const History::Series& series : steps.series) {
+const RateHistory::Series* Find(const RateHistory::Steps& steps, std::string_view limit) {
+  for (const RateHistory::Series& series : steps.series) {
     if (series.limit == limit) return &series;
   }
   return nullptr;
 }
 
 // The first number of each step.
-std::vector<std::uint32_t> Allowed(const History::Steps& steps, std::string_view limit = {}) {
+std::vector<std::uint32_t> Allowed(const RateHistory::Steps& steps, std::string_view limit = {}) {
   std::vector<std::uint32_t> allowed;
-  const History::Series* const series = Find(steps, limit);
+  const RateHistory::Series* const series = Find(steps, limit);
   if (!series) return allowed;
   for (const Counts& counts : series->steps) allowed.push_back(counts[0]);
   return allowed;
 }
 
-TEST(HistoryTest, HasNothingBeforeItBegins) {
-  const History history;
+TEST(RateHistoryTest, HasNothingBeforeItBegins) {
+  const RateHistory history;
   EXPECT_TRUE(history.Read(kSeconds).series.empty());
 }
 
-TEST(HistoryTest, ACountLiesInTheSecondBeforeItIsRead) {
-  History history;
+TEST(RateHistoryTest, ACountLiesInTheSecondBeforeItIsRead) {
+  RateHistory history;
   Add(history, kFirstSecond, {7, 7, 7, 7, 7, 7}, {{"1/s", {7, 7, 7, 7, 7, 7}}});
   Add(history, kFirstSecond + 1, {8, 9, 10, 11, 12, 13}, {{"1/s", {7, 7, 7, 8, 7, 7}}});
-  const History::Steps steps = history.Read(kSeconds, kFirstSecond);
+  const RateHistory::Steps steps = history.Read(kSeconds, kFirstSecond);
   EXPECT_EQ(steps.from, kFirstSecond);
   EXPECT_EQ(steps.missing, 0U);
-  EXPECT_THAT(steps.series, ElementsAre(History::Series{"", {Counts{1, 2, 3, 4}}},
-                                        History::Series{"1/s", {Counts{0, 0, 0, 1}}}));
+  EXPECT_THAT(steps.series, ElementsAre(RateHistory::Series{"", {Counts{1, 2, 3, 4}}},
+                                        RateHistory::Series{"1/s", {Counts{0, 0, 0, 1}}}));
 }
 
-TEST(HistoryTest, ReadsOnceASecond) {
-  History history;
+TEST(RateHistoryTest, ReadsOnceASecond) {
+  RateHistory history;
   int readings = 0;
   const auto update = [&](Instant now, std::uint64_t allowed) {
     history.Update(now, [&] {
@@ -97,62 +97,62 @@ TEST(HistoryTest, ReadsOnceASecond) {
 }
 
 // A server that begins to follow a primary takes its time.
-TEST(HistoryTest, BeginsAgainWhenTheClockGoesBack) {
+TEST(RateHistoryTest, BeginsAgainWhenTheClockGoesBack) {
   for (const std::int64_t back : {std::int64_t{3}, std::int64_t{3600}, kFirstSecond}) {
-    History history;
+    RateHistory history;
     Add(history, kFirstSecond, {});
     Add(history, kFirstSecond + 1, {5}, {{"1/s", {5}}});
     const std::int64_t second = kFirstSecond + 1 - back;
     Add(history, second, {7}, {{"1/s", {7}}});
     Add(history, second + 1, {8}, {{"1/s", {8}}});
     Add(history, second + 2, {10}, {{"1/s", {10}}});
-    const History::Steps steps = history.Read(kSeconds, second);
+    const RateHistory::Steps steps = history.Read(kSeconds, second);
     EXPECT_EQ(Allowed(steps).back(), 2U) << back;
     EXPECT_EQ(Allowed(steps, "1/s").back(), 2U) << back;
     EXPECT_EQ(Allowed(steps).size(), 2U);
   }
 }
 
-TEST(HistoryTest, TakesATimeAtTheBeginningOf1970) {
-  History history;
+TEST(RateHistoryTest, TakesATimeAtTheBeginningOf1970) {
+  RateHistory history;
   Add(history, 0, {5});
   Add(history, 2, {7});
   EXPECT_THAT(Allowed(history.Read(kSeconds)), ElementsAre(2U));
 }
 
 // The first two wide steps are not over, or only partly in the history.
-TEST(HistoryTest, WideStepsAreSumsAndAreShownWhenTheyAreOver) {
-  History history;
+TEST(RateHistoryTest, WideStepsAreSumsAndAreShownWhenTheyAreOver) {
+  RateHistory history;
   const std::int64_t begin = kFirstSecond + 5;
   for (std::int64_t i = 0; i <= 24; ++i) {
     Add(history, begin + i, {static_cast<std::uint64_t>(i)});
   }
-  const History::Steps tens = history.Read(kTens, kFirstSecond);
+  const RateHistory::Steps tens = history.Read(kTens, kFirstSecond);
   EXPECT_EQ(tens.from, kFirstSecond);
   EXPECT_THAT(Allowed(tens), ElementsAre(5U, 10U));
   EXPECT_TRUE(Allowed(history.Read(kFives, kFirstSecond)).empty());
 }
 
 // Steps that were over before the history began are missing, not 0.
-TEST(HistoryTest, StepsBeforeTheBeginningAreMissing) {
-  History history;
+TEST(RateHistoryTest, StepsBeforeTheBeginningAreMissing) {
+  RateHistory history;
   Add(history, kFirstSecond, {});
   Add(history, kFirstSecond + 2, {4});
-  const History::Steps steps = history.Read(kSeconds);
+  const RateHistory::Steps steps = history.Read(kSeconds);
   EXPECT_EQ(steps.from, kFirstSecond + 2 - 300);
   EXPECT_EQ(steps.missing, 298U);
   EXPECT_THAT(Allowed(steps), ElementsAre(0U, 4U));
   EXPECT_EQ(history.Read(kSeconds, kFirstSecond + 1).from, kFirstSecond + 1);
   EXPECT_THAT(Allowed(history.Read(kSeconds, kFirstSecond + 1)), ElementsAre(4U));
-  const History::Steps none = history.Read(kSeconds, kFirstSecond + 1000);
+  const RateHistory::Steps none = history.Read(kSeconds, kFirstSecond + 1000);
   EXPECT_EQ(none.from, kFirstSecond + 2);
   EXPECT_EQ(none.missing, 0U);
   EXPECT_TRUE(Allowed(none).empty());
 }
 
-TEST(HistoryTest, OldStepsMakeRoomInEachRing) {
+TEST(RateHistoryTest, OldStepsMakeRoomInEachRing) {
   for (const HistoryRing& ring : kHistoryRings) {
-    History history;
+    RateHistory history;
     Add(history, kFirstSecond, {});
     Add(history, kFirstSecond + 1, {9});
     const std::int64_t span = ring.width * static_cast<std::int64_t>(ring.steps);
@@ -165,8 +165,8 @@ TEST(HistoryTest, OldStepsMakeRoomInEachRing) {
   }
 }
 
-TEST(HistoryTest, AGapIsZerosAndAJumpOfYearsEmptiesTheRings) {
-  History history;
+TEST(RateHistoryTest, AGapIsZerosAndAJumpOfYearsEmptiesTheRings) {
+  RateHistory history;
   Add(history, kFirstSecond, {});
   Add(history, kFirstSecond + 1, {5});
   Add(history, kFirstSecond + 4, {7});
@@ -178,21 +178,21 @@ TEST(HistoryTest, AGapIsZerosAndAJumpOfYearsEmptiesTheRings) {
   }
 }
 
-TEST(HistoryTest, AfterAResetAllCountsAreNew) {
-  History history;
+TEST(RateHistoryTest, AfterAResetAllCountsAreNew) {
+  RateHistory history;
   Add(history, kFirstSecond, {});
   Add(history, kFirstSecond + 1, {50, 20}, {{"1/s", {50, 20}}, {"2/s", {3}}});
   Add(history, kFirstSecond + 2, {60, 1}, {{"1/s", {60, 1}}}, 1);
   Add(history, kFirstSecond + 3, {64, 1}, {{"1/s", {60, 1}}, {"2/s", {4}}}, 1);
-  const History::Steps steps = history.Read(kSeconds, kFirstSecond);
+  const RateHistory::Steps steps = history.Read(kSeconds, kFirstSecond);
   EXPECT_THAT(Allowed(steps), ElementsAre(50U, 60U, 4U));
   EXPECT_THAT(Allowed(steps, "1/s"), ElementsAre(50U, 60U, 0U));
   EXPECT_THAT(Allowed(steps, "2/s"), ElementsAre(3U, 0U, 4U));
 }
 
 // Counters go on while they are read, so a sum may come out a little lower than the last one.
-TEST(HistoryTest, ACountThatGoesBackWithoutAResetIsNone) {
-  History history;
+TEST(RateHistoryTest, ACountThatGoesBackWithoutAResetIsNone) {
+  RateHistory history;
   Add(history, kFirstSecond, {});
   Add(history, kFirstSecond + 1, {50});
   Add(history, kFirstSecond + 2, {49});
@@ -200,15 +200,15 @@ TEST(HistoryTest, ACountThatGoesBackWithoutAResetIsNone) {
   EXPECT_THAT(Allowed(history.Read(kSeconds, kFirstSecond)), ElementsAre(50U, 0U, 2U));
 }
 
-TEST(HistoryTest, AStepCountsToItsMaximum) {
-  History history;
+TEST(RateHistoryTest, AStepCountsToItsMaximum) {
+  RateHistory history;
   Add(history, kFirstSecond, {});
   Add(history, kFirstSecond + 1, {std::uint64_t{1} << 32});
   Add(history, kFirstSecond + 2, {(std::uint64_t{1} << 32) + 3});
   EXPECT_THAT(Allowed(history.Read(kSeconds, kFirstSecond)), ElementsAre(0xffff'ffffU, 3U));
 }
 
-class HistoryPlacesTest : public testing::Test {
+class RateHistoryPlacesTest : public testing::Test {
  protected:
   void SetUp() override {
     Add(history_, kFirstSecond, {});
@@ -224,21 +224,21 @@ class HistoryPlacesTest : public testing::Test {
     return rows_.emplace(rows_.begin(), limit, Numbers{})->second;
   }
 
-  History history_;
+  RateHistory history_;
   Rows rows_;
 };
 
-TEST_F(HistoryPlacesTest, TheFirstLimitsHaveASeries) {
+TEST_F(RateHistoryPlacesTest, TheFirstLimitsHaveASeries) {
   Row("0/x") = {5};
   Add(history_, kFirstSecond + 2, {}, rows_);
-  const History::Steps steps = history_.Read(kSeconds, kFirstSecond);
+  const RateHistory::Steps steps = history_.Read(kSeconds, kFirstSecond);
   EXPECT_EQ(steps.series.size(), 1 + kHistoryLimitsMax);
   EXPECT_EQ(Find(steps, "0/x"), nullptr);
   EXPECT_THAT(Allowed(steps, "63/h"), ElementsAre(1U, 0U));
 }
 
 // The new limit's counts of old times are not taken for those of one second.
-TEST_F(HistoryPlacesTest, ALimitThatIsIdleForADayGivesItsPlaceAway) {
+TEST_F(RateHistoryPlacesTest, ALimitThatIsIdleForADayGivesItsPlaceAway) {
   constexpr std::int64_t kDay = 86'400;
   Row("0/x") = {1000};
   Add(history_, kFirstSecond + 2 + kDay - 1, {}, rows_);
@@ -248,13 +248,13 @@ TEST_F(HistoryPlacesTest, ALimitThatIsIdleForADayGivesItsPlaceAway) {
   Add(history_, kFirstSecond + 2 + kDay, {}, rows_);
   Row("0/x") = {1005};
   Add(history_, kFirstSecond + 3 + kDay, {}, rows_);
-  const History::Steps steps = history_.Read(kSeconds, kFirstSecond + 1 + kDay);
+  const RateHistory::Steps steps = history_.Read(kSeconds, kFirstSecond + 1 + kDay);
   EXPECT_EQ(steps.series.size(), 1 + kHistoryLimitsMax);
   EXPECT_THAT(Allowed(steps, "0/x"), ElementsAre(0U, 4U));
 }
 
 // A log of counts by second, summed for any step: it shares nothing with the rings.
-TEST(HistoryTest, TheStepsAddUpToTheCounts) {
+TEST(RateHistoryTest, TheStepsAddUpToTheCounts) {
   CheckLaw(200, [] {
     struct Turn {
       std::int64_t seconds;
@@ -268,7 +268,7 @@ TEST(HistoryTest, TheStepsAddUpToTheCounts) {
         [](const std::tuple<std::int64_t, std::uint64_t, int>& drawn) {
           return Turn{std::get<0>(drawn), std::get<1>(drawn), std::get<2>(drawn) == 0};
         }));
-    History history;
+    RateHistory history;
     const std::int64_t begin = kFirstSecond + *Between<std::int64_t>(0, 999);
     std::int64_t now = begin;
     Add(history, now, {});
@@ -290,7 +290,7 @@ TEST(HistoryTest, TheStepsAddUpToTheCounts) {
       Add(history, now, {shown}, {{"l", {shown}}}, resets);
     }
     for (const HistoryRing& ring : kHistoryRings) {
-      const History::Steps steps = history.Read(ring);
+      const RateHistory::Steps steps = history.Read(ring);
       RC_ASSERT(steps.from % ring.width == 0);
       const auto allowed = Allowed(steps);
       if (Find(steps, "l")) RC_ASSERT(Allowed(steps, "l") == allowed);
