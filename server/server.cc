@@ -196,7 +196,7 @@ class Server::Impl {
   asio::steady_timer deadline_;
   absl::StatusOr<std::unique_ptr<StateOnDisk>> state_;  // null: nothing is kept on disk
   const SystemClock system_clock_;
-  LineageClock clock_;
+  FollowedClock clock_;
   Limiter limiter_;
   Services services_;
   ChangeHub hub_;

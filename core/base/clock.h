@@ -14,7 +14,7 @@
 namespace weir {
 
 // Tells the time. Thread-safe. Both hands are Unix time in [Instant{}, kInstantMax]. The server
-// uses SystemClock (server/os/system_clock.h) with a LineageClock over it; tests use FakeClock
+// uses SystemClock (server/os/system_clock.h) with a FollowedClock over it; tests use FakeClock
 // (tests/support/fake_clock.h).
 class Clock {
  public:

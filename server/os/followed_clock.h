@@ -31,10 +31,10 @@
 namespace weir {
 
 // Now(), Read() and Stopwatch() may be called on any thread, the others on one thread.
-class LineageClock final : public Clock {
+class FollowedClock final : public Clock {
  public:
   // `own`, the host's clock, must outlive it.
-  explicit LineageClock(const Clock& own) : own_(own) {}
+  explicit FollowedClock(const Clock& own) : own_(own) {}
 
   // The time of `own` plus the shift, cut to the range of a Clock.
   [[nodiscard]] Instant Now() const override { return Read().now; }
@@ -64,7 +64,7 @@ class LineageClock final : public Clock {
 
  private:
   // The time of one primary.
-  struct Lineage {
+  struct PrimaryTime {
     std::atomic<Nanos::rep> shift{0};
     std::atomic<Nanos::rep> latest{0};  // the highest time told by readers that saw it follow
     std::atomic<bool> follows{false};
@@ -76,9 +76,9 @@ class LineageClock final : public Clock {
   const Clock& own_;
   // Two, in turn, so that a thread that has begun to read the time of one primary does not raise
   // the time of the next.
-  mutable std::array<Lineage, 2> lineages_;
+  mutable std::array<PrimaryTime, 2> times_;
   std::size_t next_ = 0;
-  std::atomic<Lineage*> present_{nullptr};  // null: it never followed
+  std::atomic<PrimaryTime*> present_{nullptr};  // null: it never followed
 };
 
 }  // namespace weir

@@ -45,7 +45,7 @@ class PrimaryLink {
   struct Parts {
     LoopThread& loop;  // the link's alone until it is destroyed
     Services& services;
-    LineageClock& clock;
+    FollowedClock& clock;
     FollowedHistory& followed;    // likewise
     const SharedTlsContext* tls;  // null: the link speaks plain text
     std::function<void(RoleEvent)> post;
@@ -111,7 +111,7 @@ class PrimaryLink {
   void RunUntil(HostInstant deadline) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
 
   Services& services_;
-  LineageClock& clock_;
+  FollowedClock& clock_;
   FollowedHistory& followed_;
   Sink& sink_;
   const SharedTlsContext* const tls_;

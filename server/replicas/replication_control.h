@@ -52,7 +52,7 @@ class ReplicationControl final : public Replication, public HistoryRecord {
     asio::io_context& control;
     Services& services;
     ChangeHub& hub;
-    LineageClock& clock;
+    FollowedClock& clock;
     const std::vector<std::unique_ptr<IoThread>>& threads;
     const SharedTlsContext* link_tls;  // null: the link to a primary speaks plain text
     bool is_backup;                    // as in StateOnDisk, as the next two
@@ -191,7 +191,7 @@ class ReplicationControl final : public Replication, public HistoryRecord {
   asio::io_context& control_;
   Services& services_;
   ChangeHub& hub_;
-  LineageClock& clock_;
+  FollowedClock& clock_;
   const std::vector<std::unique_ptr<IoThread>>& threads_;
   const SharedTlsContext* const link_tls_;
   LoopThread link_loop_{"weir-link"};

@@ -81,7 +81,7 @@ struct LinkStatus {
   std::uint64_t read_offset = 0;         // of the last frame that was read
   std::uint64_t partitions_left = 0;     // to be sent whole, until it is synced
   std::optional<Nanos> data_age{};       // it has all older changes; none: it was never in sync
-  Nanos time_shift{0};                   // of the decisions' clock (LineageClock)
+  Nanos time_shift{0};                   // of the decisions' clock (FollowedClock)
 };
 
 // The states of a planned switch, in the words of INFO.

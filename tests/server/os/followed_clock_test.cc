@@ -25,9 +25,9 @@ using std::chrono::seconds;
 
 constexpr Instant kStart = FakeClock::kStart;
 
-TEST(LineageClockTest, IsTheHostsClockUntilItFollows) {
+TEST(FollowedClockTest, IsTheHostsClockUntilItFollows) {
   FakeClock own;
-  LineageClock clock(own);
+  FollowedClock clock(own);
   EXPECT_EQ(clock.Now(), kStart);
   EXPECT_EQ(clock.shift(), Nanos{0});
   own.Advance(seconds{1});
@@ -36,9 +36,9 @@ TEST(LineageClockTest, IsTheHostsClockUntilItFollows) {
   EXPECT_EQ(clock.Now(), kStart + seconds{1});
 }
 
-TEST(LineageClockTest, BeginsAtThePrimarysTimeWhichMayBeEarlier) {
+TEST(FollowedClockTest, BeginsAtThePrimarysTimeWhichMayBeEarlier) {
   FakeClock own;
-  LineageClock clock(own);
+  FollowedClock clock(own);
   for (const Nanos shift : {Nanos{hours{2}}, Nanos{-hours{3}}, Nanos{hours{1}}, Nanos{0}}) {
     clock.Rebase(shift);
     EXPECT_EQ(clock.Now(), kStart + shift);
@@ -46,9 +46,9 @@ TEST(LineageClockTest, BeginsAtThePrimarysTimeWhichMayBeEarlier) {
   }
 }
 
-TEST(LineageClockTest, TheTimeOfTheHostIsThatOfItsOwnClockWhateverTheShift) {
+TEST(FollowedClockTest, TheTimeOfTheHostIsThatOfItsOwnClockWhateverTheShift) {
   FakeClock own;
-  LineageClock clock(own);
+  FollowedClock clock(own);
   for (const Nanos shift : {Nanos{hours{2}}, Nanos{-hours{3}}, Nanos{0}}) {
     clock.Rebase(shift);
     own.Advance(seconds{1});
@@ -60,9 +60,9 @@ TEST(LineageClockTest, TheTimeOfTheHostIsThatOfItsOwnClockWhateverTheShift) {
   }
 }
 
-TEST(LineageClockTest, StandsStillAfterASmallerShift) {
+TEST(FollowedClockTest, StandsStillAfterASmallerShift) {
   FakeClock own;
-  LineageClock clock(own);
+  FollowedClock clock(own);
   clock.Rebase(milliseconds{500});
   EXPECT_EQ(clock.Now(), kStart + milliseconds{500});
   clock.SetShift(milliseconds{300});
@@ -74,7 +74,7 @@ TEST(LineageClockTest, StandsStillAfterASmallerShift) {
   EXPECT_EQ(clock.Now(), kStart + milliseconds{700});
 }
 
-TEST(LineageClockTest, APromotedClockGoesOnFromTheLatestOfAllTimes) {
+TEST(FollowedClockTest, APromotedClockGoesOnFromTheLatestOfAllTimes) {
   struct Case {
     Nanos told, shift, at_least, expected;
   };
@@ -83,7 +83,7 @@ TEST(LineageClockTest, APromotedClockGoesOnFromTheLatestOfAllTimes) {
         Case{milliseconds{50}, milliseconds{50}, milliseconds{70}, milliseconds{70}},
         Case{milliseconds{-90}, milliseconds{-80}, milliseconds{-95}, milliseconds{-80}}}) {
     FakeClock own;
-    LineageClock clock(own);
+    FollowedClock clock(own);
     clock.Rebase(c.told);
     EXPECT_EQ(clock.Now(), kStart + c.told);
     clock.SetShift(c.shift);
@@ -98,9 +98,9 @@ TEST(LineageClockTest, APromotedClockGoesOnFromTheLatestOfAllTimes) {
 }
 
 // The time on disk holds the clock back until a promotion, and a primary's time beyond it.
-TEST(LineageClockTest, OnlyAPrimarysTimeIsKeptByAPromotion) {
+TEST(FollowedClockTest, OnlyAPrimarysTimeIsKeptByAPromotion) {
   FakeClock own;
-  LineageClock clock(own);
+  FollowedClock clock(own);
   clock.RunOn(kStart - hours{8});
   EXPECT_EQ(clock.Now(), kStart - hours{8});
   own.Advance(seconds{1});
@@ -115,9 +115,9 @@ TEST(LineageClockTest, OnlyAPrimarysTimeIsKeptByAPromotion) {
   EXPECT_EQ(clock.Now(), kStart - hours{2} + seconds{1});
 }
 
-TEST(LineageClockTest, ATimeOnDiskThatIsAheadIsKept) {
+TEST(FollowedClockTest, ATimeOnDiskThatIsAheadIsKept) {
   FakeClock own;
-  LineageClock clock(own);
+  FollowedClock clock(own);
   clock.RunOn(kStart + hours{1});
   EXPECT_EQ(clock.Fix({}), Nanos{0});
   EXPECT_EQ(clock.Now(), kStart + hours{1});
@@ -136,10 +136,10 @@ class InterruptedClock final : public FakeClock {
   mutable std::function<void()> interrupts_;
 };
 
-TEST(LineageClockTest, AnEarlierRunsShiftIsContinuedAndFixed) {
+TEST(FollowedClockTest, AnEarlierRunsShiftIsContinuedAndFixed) {
   for (const Nanos shift : {-Nanos{hours{2}}, Nanos{hours{2}}}) {
     FakeClock own;
-    LineageClock clock(own);
+    FollowedClock clock(own);
     clock.Continue(shift);
     EXPECT_EQ(clock.shift(), shift);
     EXPECT_EQ(clock.Now(), kStart + shift);
@@ -151,9 +151,9 @@ TEST(LineageClockTest, AnEarlierRunsShiftIsContinuedAndFixed) {
   }
 }
 
-TEST(LineageClockTest, AReaderDuringThePromotionTellsNoTimeThatIsTakenBack) {
+TEST(FollowedClockTest, AReaderDuringThePromotionTellsNoTimeThatIsTakenBack) {
   InterruptedClock own;
-  LineageClock clock(own);
+  FollowedClock clock(own);
   clock.Rebase(seconds{2});
   own.InterruptNext([&] {
     clock.SetShift(seconds{1});
@@ -166,18 +166,18 @@ TEST(LineageClockTest, AReaderDuringThePromotionTellsNoTimeThatIsTakenBack) {
   EXPECT_EQ(clock.Now(), kStart + seconds{4});
 }
 
-TEST(LineageClockTest, StaysInTheRangeOfAClock) {
+TEST(FollowedClockTest, StaysInTheRangeOfAClock) {
   FakeClock own;
-  LineageClock clock(own);
+  FollowedClock clock(own);
   clock.Rebase(kInstantMax.time_since_epoch());
   EXPECT_EQ(clock.Now(), kInstantMax);
   clock.Rebase(-kInstantMax.time_since_epoch());
   EXPECT_EQ(clock.Now(), Instant{});
 }
 
-TEST(LineageClockTest, NeverDecreasesOnAnyThreadWhileItFollowsAndAfter) {
+TEST(FollowedClockTest, NeverDecreasesOnAnyThreadWhileItFollowsAndAfter) {
   FakeClock own;
-  LineageClock clock(own);
+  FollowedClock clock(own);
   clock.Rebase(seconds{1});
   std::atomic<bool> stop{false};
   std::vector<std::jthread> readers;
