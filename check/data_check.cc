@@ -83,7 +83,7 @@ class DataCheck {
   // Returns the role of the server whose directory this is.
   std::string RoleText(const Storage& storage) {
     const std::string& record = storage.history();
-    const std::optional<Lineage> history = record.empty() ? Lineage() : ReadLineageValue(record);
+    const std::optional<History> history = record.empty() ? History() : ReadHistoryValue(record);
     if (!history) {
       Find("the record of its history is damaged");
       return "of an unknown role";

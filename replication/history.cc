@@ -34,7 +34,7 @@ bool IsHistoryId(std::string_view text) noexcept {
          });
 }
 
-std::optional<std::uint64_t> Lineage::Common(std::string_view from_id,
+std::optional<std::uint64_t> History::Common(std::string_view from_id,
                                              std::uint64_t from_offset) const {
   if (from_id.empty()) return std::nullopt;
   if (from_id == id) return std::min(from_offset, offset);
@@ -42,7 +42,7 @@ std::optional<std::uint64_t> Lineage::Common(std::string_view from_id,
   return std::nullopt;
 }
 
-void Lineage::Promote(std::uint64_t at, std::string_view new_id) {
+void History::Promote(std::uint64_t at, std::string_view new_id) {
   WEIR_CHECK(IsHistoryId(new_id));
   term = std::max(term, seen_term) + 1;
   seen_term = term;
@@ -59,7 +59,7 @@ void Lineage::Promote(std::uint64_t at, std::string_view new_id) {
   primary = {};
 }
 
-void Lineage::Follow(std::uint64_t new_term, std::string_view new_id) {
+void History::Follow(std::uint64_t new_term, std::string_view new_id) {
   WEIR_CHECK(IsHistoryId(new_id));
   seen_term = std::max({seen_term, term, new_term});
   term = new_term;
@@ -69,18 +69,18 @@ void Lineage::Follow(std::uint64_t new_term, std::string_view new_id) {
   until = 0;
 }
 
-void Lineage::ForgetId() {
+void History::ForgetId() {
   id.clear();
   previous.clear();
   until = 0;
 }
 
-bool Lineage::LosesTo(std::uint64_t other_term, std::string_view other_id) const {
+bool History::LosesTo(std::uint64_t other_term, std::string_view other_id) const {
   if (other_term != term) return other_term > term;
   return term > 0 && !id.empty() && other_id != previous && other_id > id;
 }
 
-std::string LineageValue(const Lineage& history) {
+std::string HistoryValue(const History& history) {
   WEIR_CHECK(history.id.empty() || IsHistoryId(history.id));
   WEIR_CHECK(history.previous.empty() || IsHistoryId(history.previous));
   WEIR_CHECK(history.primary.host.size() <= kPrimaryHostBytesMax);
@@ -113,12 +113,12 @@ std::string LineageValue(const Lineage& history) {
   return value;
 }
 
-std::optional<Lineage> ReadLineageValue(std::string_view bytes) {
+std::optional<History> ReadHistoryValue(std::string_view bytes) {
   RecordReader reader(bytes);
   const auto version = reader.Take<std::uint8_t>();
   const auto flags = reader.Take<std::uint8_t>();
   if (version != kVersion) return std::nullopt;
-  Lineage history;
+  History history;
   history.term = reader.Take<std::uint64_t>();
   history.seen_term = reader.Take<std::uint64_t>();
   history.offset = reader.Take<std::uint64_t>();

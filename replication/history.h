@@ -24,7 +24,7 @@ inline constexpr std::size_t kPrimaryHostBytesMax = 255;
 // True for 40 lower-case hexadecimal digits.
 [[nodiscard]] bool IsHistoryId(std::string_view text) noexcept;
 
-struct Lineage {
+struct History {
   std::uint64_t term = 0;       // goes up by one with each promotion; 0: there was never a replica
   std::uint64_t seen_term = 0;  // the latest that this server has heard of
   std::string id{};             // empty: none, of a server that has nothing to resume from
@@ -75,7 +75,7 @@ struct Lineage {
   // two histories of the same term, the greater id.
   [[nodiscard]] bool LosesTo(std::uint64_t other_term, std::string_view other_id) const;
 
-  friend bool operator==(const Lineage&, const Lineage&) = default;
+  friend bool operator==(const History&, const History&) = default;
 };
 
 // The value of the record "history" in a data directory:
@@ -90,8 +90,8 @@ struct Lineage {
 //            knew none of these
 //
 // Requires: ids that are empty or IsHistoryId, and a host of at most kPrimaryHostBytesMax bytes.
-[[nodiscard]] std::string LineageValue(const Lineage& history);
-// Returns nothing for bytes that no version of LineageValue writes.
-[[nodiscard]] std::optional<Lineage> ReadLineageValue(std::string_view bytes);
+[[nodiscard]] std::string HistoryValue(const History& history);
+// Returns nothing for bytes that no version of HistoryValue writes.
+[[nodiscard]] std::optional<History> ReadHistoryValue(std::string_view bytes);
 
 }  // namespace weir

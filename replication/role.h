@@ -91,7 +91,7 @@ enum class RoleState : std::uint8_t {
 // The role as other threads see it. Immutable.
 struct RoleView {
   RoleState state = RoleState::kLoading;
-  Lineage record{};  // to be saved; its id is empty while the state is not exact
+  History record{};  // to be saved; its id is empty while the state is not exact
   PingRefusal ping_refusal = PingRefusal::kNone;
   bool is_complete = false;  // it has had a whole state since its table was empty
   bool is_link_up = false;
@@ -244,7 +244,7 @@ class Role {
   std::shared_ptr<const RoleView> view_;
 
   RoleState state_ = RoleState::kLoading;
-  Lineage record_;
+  History record_;
   SentinelWatch watch_;
   std::optional<Command> deferred_;  // of a start, or while this server yields; the last wins
   bool is_restored_ = false;         // from a backup, and the mark is on disk

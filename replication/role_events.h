@@ -60,7 +60,7 @@ struct ReplicaList {
 // --- Events --------------------------------------------------------------------------------------
 
 struct StateLoaded {  // the state on disk was read; once, after all commands of a start
-  std::optional<Lineage> record{};  // none: no directory, an empty one, or a damaged record
+  std::optional<History> record{};  // none: no directory, an empty one, or a damaged record
   bool is_clean = true;             // the last process ended with a save, or there was none
   bool is_backup = false;
   bool has_buckets = false;

@@ -20,7 +20,7 @@ constexpr Nanos kLastAcksTime = seconds{1};  // for replicas to confirm the last
 void Role::Handle(const StateLoaded& event) {
   if (state_ == RoleState::kStopping) return;
   WEIR_CHECK(state_ == RoleState::kLoading);
-  record_ = event.record.value_or(Lineage{});
+  record_ = event.record.value_or(History{});
   record_.seen_term = std::max(record_.seen_term, record_.term);
   if (record_.id.empty()) record_.ForgetId();
   saved_term_ = record_.term;

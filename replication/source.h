@@ -63,7 +63,7 @@ class Source {
   // on a busy host.
   static constexpr std::size_t kOutBytes = std::size_t{32} << 10;
 
-  // `cursor`: the offset that both have agreed on (Lineage::Common) or, for a replica that starts
+  // `cursor`: the offset that both have agreed on (History::Common) or, for a replica that starts
   // over, the ring's head. Requires: it is not past the head of the ring that Next reads.
   explicit Source(std::uint64_t cursor) noexcept : cursor_(cursor), sent_(cursor) {
     acked_.offset = cursor;

@@ -7,8 +7,8 @@
 namespace weir {
 
 // The record as of now. It names a history only if the table is a state of that.
-Lineage ReplicationControl::Present() const {
-  Lineage present = view_->record;
+History ReplicationControl::Present() const {
+  History present = view_->record;
   present.clock_shift = present.is_replica ? Nanos{0} : clock_.shift();
   if (replicator_) {
     present.offset = replicator_->head();
@@ -35,22 +35,22 @@ void ReplicationControl::BeginSave() {
 // crash in between, the server would continue in the wrong one.
 std::string ReplicationControl::Record(bool is_last) {
   const MutexLock lock(mutex_);
-  const Lineage present = Present();
+  const History present = Present();
   if (view_->keeps_record) {
     // All of it stays, but the name of a history that the table has left.
     if (written_.id.empty() || written_.id == present.id) return {};
     written_.ForgetId();
-    return LineageValue(written_);
+    return HistoryValue(written_);
   }
   const bool is_same = present.id == begun_.id && present.term == begun_.term;
   if (!is_last && is_same && written_.id == begun_.id) return {};
   // The role as it is now: a YIELD may have left since the save began.
-  Lineage record = present;
+  History record = present;
   if (is_same) record.offset = begun_.offset;
   if (!is_last || !is_same) record.ForgetId();
-  if (record == Lineage{}) return {};
+  if (record == History{}) return {};
   written_ = record;
-  return LineageValue(record);
+  return HistoryValue(record);
 }
 
 void ReplicationControl::EndSave() {
@@ -83,7 +83,7 @@ std::string ReplicationControl::UrgentRecord() {
     urgent_.ForgetId();
   }
   urgent_save_ = asked_save_;
-  return LineageValue(urgent_);
+  return HistoryValue(urgent_);
 }
 
 void ReplicationControl::OnUrgentSaved() {

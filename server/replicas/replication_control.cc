@@ -26,7 +26,7 @@ ReplicationControl::ReplicationControl(const Parts& parts, std::string_view reco
       hello_throttle_(clock_),
       view_(role_machine_.view()),
       down_since_(clock_.HostNow()) {
-  loaded_ = {.record = ReadLineageValue(record),
+  loaded_ = {.record = ReadHistoryValue(record),
              .is_clean = !parts.may_lack,
              .is_backup = parts.is_backup};
   if (!loaded_.record && !record.empty()) {
@@ -37,7 +37,7 @@ ReplicationControl::ReplicationControl(const Parts& parts, std::string_view reco
   }
   HostAndPort primary = services_.options.replicaof;
   if (loaded_.record) {
-    Lineage& history = *loaded_.record;
+    History& history = *loaded_.record;
     history.lacks = history.lacks || parts.may_lack;
     {
       const MutexLock lock(mutex_);
@@ -63,8 +63,8 @@ ReplicationControl::ReplicationControl(const Parts& parts, std::string_view reco
 // says is known, but not whether there are buckets. `is_told`: by a command.
 void ReplicationControl::ShowUntilLoaded(const HostAndPort& primary, bool is_told) {
   auto view = std::make_shared<RoleView>();
-  view->record = loaded_.record.value_or(Lineage{});
-  Lineage& record = view->record;
+  view->record = loaded_.record.value_or(History{});
+  History& record = view->record;
   const bool is_replica = !primary.host.empty();
   const bool has_part = record.is_replica && record.id.empty();
   const bool is_deposed = record.is_deposed && !loaded_.is_backup && !is_told;
@@ -271,7 +271,7 @@ void ReplicationControl::TakeChangesSoon() {
 ReplicationStatus ReplicationControl::status() const {
   const MutexLock lock(mutex_);
   const RoleView& view = *view_;
-  const Lineage& record = view.record;
+  const History& record = view.record;
   ReplicationStatus status;
   status.term = record.term;
   status.deposed = role() == ServerRole::kDeposed;

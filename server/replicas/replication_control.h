@@ -180,7 +180,7 @@ class ReplicationControl final : public Replication, public HistoryRecord {
   void TakeHello(const std::string& message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
 
   // history_record.cc
-  [[nodiscard]] Lineage Present() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  [[nodiscard]] History Present() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Of the replicator's thread:
   void OnTakeoverAsked(const std::string& run_id, Instant newest);
@@ -236,13 +236,13 @@ class ReplicationControl final : public Replication, public HistoryRecord {
   SaveNumber asked_save_ ABSL_GUARDED_BY(mutex_){};
   std::deque<AskedSave> asked_saves_ ABSL_GUARDED_BY(mutex_);
   bool forgets_backup_ ABSL_GUARDED_BY(mutex_) = false;
-  Lineage begun_ ABSL_GUARDED_BY(mutex_);  // at the beginning of the present save, as the next
+  History begun_ ABSL_GUARDED_BY(mutex_);  // at the beginning of the present save, as the next
   SaveNumber begun_save_ ABSL_GUARDED_BY(mutex_){};
   SaveNumber told_save_ ABSL_GUARDED_BY(mutex_){};  // to the machine
   bool save_fails_ ABSL_GUARDED_BY(mutex_) = false;
-  Lineage written_ ABSL_GUARDED_BY(mutex_);  // the last record that was written
+  History written_ ABSL_GUARDED_BY(mutex_);  // the last record that was written
   std::uint64_t saved_term_ ABSL_GUARDED_BY(mutex_) = 0;
-  Lineage urgent_ ABSL_GUARDED_BY(mutex_);  // that is being written ahead of a save
+  History urgent_ ABSL_GUARDED_BY(mutex_);  // that is being written ahead of a save
   SaveNumber urgent_save_ ABSL_GUARDED_BY(mutex_){};
 };
 

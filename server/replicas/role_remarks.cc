@@ -24,7 +24,7 @@ std::string TextOfService(const RoleView& before, const RoleView& now) {
                       has_whole ? "" : "; it has not had the whole state of its last primary");
 }
 
-std::string TextOfDeposition(const Lineage& record) {
+std::string TextOfDeposition(const History& record) {
   return absl::StrCat(
       "a replica is in a history of term ", record.seen_term,
       ", which wins over this primary's: another server has become the primary, or this one has "

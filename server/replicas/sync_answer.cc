@@ -123,7 +123,7 @@ SyncAnswer ReplicationControl::Accept(const SyncRequest& request,
   const KeyHasher& hasher = services_.limiter.hasher();
   const bool has_our_secret = request.key_fingerprint == FingerprintOfSecret(hasher);
   if (!has_our_secret) answer.secret.assign(hasher.secret().begin(), hasher.secret().end());
-  const Lineage& record = role_machine_.view()->record;
+  const History& record = role_machine_.view()->record;
   answer.term = record.term;
   answer.replid = record.id;
   answer.resume = common.has_value();

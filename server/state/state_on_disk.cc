@@ -23,7 +23,7 @@ constexpr Nanos kShiftMax = std::chrono::hours{24};
 // Returns the shift of a server that was no replica when it was stopped cleanly.
 Nanos KeptShiftOf(const Storage& storage, const Options& options) {
   if (options.reset_clock || storage.unclean_restart() || storage.is_backup()) return Nanos{0};
-  const std::optional<Lineage> history = ReadLineageValue(storage.history());
+  const std::optional<History> history = ReadHistoryValue(storage.history());
   if (!history || history->is_replica) return Nanos{0};
   const Nanos shift = history->clock_shift;
   if (shift >= -kShiftMax && shift <= kShiftMax) return shift;

@@ -93,15 +93,15 @@ TEST_F(DataCheckTest, TellsWhatAStartWouldLoadAndDrop) {
 
 TEST_F(DataCheckTest, TellsTheRoleAndTheTermOfItsServer) {
   Start();
-  const auto first_fact_of = [&](const Lineage& history) {
-    Write(MetaKey(kMetaHistory), LineageValue(history));
+  const auto first_fact_of = [&](const History& history) {
+    Write(MetaKey(kMetaHistory), HistoryValue(history));
     return Check().facts.at(0);
   };
   EXPECT_TRUE(server_.Stop().ok());
   EXPECT_THAT(first_fact_of({.term = 3}), EndsWith(", of a primary in term 3"));
   EXPECT_THAT(first_fact_of({.term = 4, .is_deposed = true}),
               EndsWith(", of a deposed primary in term 4"));
-  Lineage replica = {.term = 5, .is_replica = true, .primary = {"10.0.0.1", 7}};
+  History replica = {.term = 5, .is_replica = true, .primary = {"10.0.0.1", 7}};
   EXPECT_THAT(first_fact_of(replica), EndsWith(", of a replica of 10.0.0.1:7 in term 5"));
   directory_.Write(kBackupFile, "");
   EXPECT_THAT(first_fact_of(replica), HasSubstr(", made by RL.BACKUP, with times up to "));

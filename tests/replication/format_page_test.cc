@@ -167,7 +167,7 @@ std::vector<Example> ExamplesAsWritten() {
       {"ack", bytes_of(FrameKind::kAck, 1'000, BodyOf(ack))},
       {"need", bytes_of(FrameKind::kNeed, 1'000,
                         BodyOf(NeedBody{.partitions = some, .policies_as_of = 900}))},
-      {"history", LineageValue({.term = 3,
+      {"history", HistoryValue({.term = 3,
                                 .seen_term = 4,
                                 .id = "0123456789abcdef0123456789abcdef01234567",
                                 .previous = "89abcdef0123456789abcdef0123456789abcdef",
@@ -216,7 +216,7 @@ TEST(ReplicationFormatPageTest, ItsExamplesAreRead) {
   EXPECT_EQ(ReadSkipBody(body_of(10))->to, 5'000U);
   EXPECT_EQ(ReadAckBody(body_of(11))->offset, 1'000U);
   EXPECT_EQ(ReadNeedBody(body_of(12))->partitions.size(), 2U);
-  EXPECT_EQ(ReadLineageValue(page.at(13).bytes)->primary.host, "10.0.0.1");
+  EXPECT_EQ(ReadHistoryValue(page.at(13).bytes)->primary.host, "10.0.0.1");
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ class RoleScript {
   }
 
   [[nodiscard]] const RoleView& view() const { return *role_.view(); }
-  [[nodiscard]] const Lineage& record() const { return view().record; }
+  [[nodiscard]] const History& record() const { return view().record; }
   [[nodiscard]] RoleState state() const { return view().state; }
   [[nodiscard]] HostInstant now() const { return now_; }
   [[nodiscard]] HostInstant wakes_at() const { return role_.wakes_at(); }
@@ -91,9 +91,9 @@ class RoleScript {
 };
 
 // A record on disk, of term 3.
-inline Lineage RecordOfPrimary() { return {.term = 3, .seen_term = 3, .id = kIdA, .offset = 50}; }
-inline Lineage RecordOfReplica() {
-  Lineage record = RecordOfPrimary();
+inline History RecordOfPrimary() { return {.term = 3, .seen_term = 3, .id = kIdA, .offset = 50}; }
+inline History RecordOfReplica() {
+  History record = RecordOfPrimary();
   record.was_told = true;
   record.is_replica = true;
   record.primary = kOther;

@@ -82,7 +82,7 @@ void RoleServer::BeginLife(const SimImage& image, double wall) {
   started_at_ = world_.now;
   base_ = std::max(wall, image.time);
   shift_ = 0;
-  last_lineage_ = 0;
+  last_time_ = 0;
   has_frame_ = false;
   has_jumped_ = true;
   frames_.Clear();
@@ -161,7 +161,7 @@ SimImage RoleServer::Image() {
   SimImage image = {.record = view_->record,
                     .data = data,
                     .offset = offset,
-                    .time = LineageTime(),
+                    .time = FollowedTime(),
                     .shift = view_->record.is_replica ? 0 : shift_,
                     .mark = mark_,
                     .is_clean = false,

@@ -44,7 +44,7 @@ struct SimMessage {
   std::vector<std::size_t> admissions{};
   Admissions data{};
   int part = 0;
-  double time = 0;  // of the lineage
+  double time = 0;  // of decisions
   std::optional<std::pair<double, double>> mark{};
   bool flag = false;     // kAck: synced; kSync: told
   bool can_save = true;  // kAck

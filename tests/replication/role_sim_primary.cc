@@ -19,7 +19,7 @@ bool RoleServer::Admits() const {
   const RoleProfile& profile = world_.profile;
   if (!alive || frozen || is_paused_ || !admitting || state() != RoleState::kServing) return false;
   if (profile.is_always && !can_save_) return false;
-  const double time = std::max(last_lineage_, Own() + shift_);
+  const double time = std::max(last_time_, Own() + shift_);
   const auto there = static_cast<std::size_t>(std::ranges::count_if(
       replicas, [&](const auto& to) { return to->is_synced && to->echo + kSimLeaseMs > time; }));
   if (profile.lease_replicas > there && !lease_is_off) return false;
@@ -33,7 +33,7 @@ void RoleServer::Request() {
   ++offset;
   log_.push_back(admission);
   CheckTime();
-  mark_ = {world_.now, LineageTime()};
+  mark_ = {world_.now, FollowedTime()};
   CheckAdmission();
   const std::uint64_t save = world_.profile.is_always ? SaveSoon() : 0;
   parked_.push_back({.admission = admission,
@@ -128,7 +128,7 @@ void RoleServer::CheckTakenBack() {
 void RoleServer::CheckTime() {
   if (!mark_) return;
   const double gone = world_.now - mark_->first;
-  const double passed = LineageTime() - mark_->second;
+  const double passed = FollowedTime() - mark_->second;
   double low = 0;
   double high = 0;
   for (const auto& server : all_) {
@@ -140,7 +140,7 @@ void RoleServer::CheckTime() {
   const bool has_jumped = world_.jumped_at >= mark_->first;
   const double won = has_jumped ? high - low : 0;
   // A restart to the wall's time wins back what a replica's time had lost before.
-  const bool is_wall = has_jumped && LineageTime() <= world_.now + high + 500;
+  const bool is_wall = has_jumped && FollowedTime() <= world_.now + high + 500;
   if (passed > gone * 1.002 + 500 + won && !is_wall) {
     world_.Fail("R13: the time has won too much");
   }
@@ -151,7 +151,7 @@ void RoleServer::SendFrames(SimLink& to) {
   to.Send(1, {.what = What::kFrame,
               .offset = to.cursor,
               .admissions = {log_.begin() + from, log_.end()},
-              .time = LineageTime(),
+              .time = FollowedTime(),
               .mark = mark_});
   to.cursor = offset;
 }
@@ -163,7 +163,7 @@ void RoleServer::Feed(SimLink& to) {
   to.is_fed = true;
   if (to.parts.empty()) {
     ++to.syncs_sent;
-    to.Send(1, {.what = What::kSynced, .time = LineageTime(), .mark = mark_});
+    to.Send(1, {.what = What::kSynced, .time = FollowedTime(), .mark = mark_});
     return;
   }
   world_.At(world_.Pick({5.0, 30.0, 300.0}),
@@ -183,7 +183,7 @@ void RoleServer::FeedPart(const std::shared_ptr<SimLink>& to, std::uint64_t of_l
   for (std::size_t i = 0; i < data.size(); ++i) of_part[i] = data[i] && IsOfPart(i, part);
   to->Send(
       1,
-      {.what = What::kPart, .data = of_part, .part = part, .time = LineageTime(), .mark = mark_});
+      {.what = What::kPart, .data = of_part, .part = part, .time = FollowedTime(), .mark = mark_});
   to->is_fed = false;
   Feed(*to);
 }
@@ -206,7 +206,7 @@ void RoleServer::Skip() {
     replica->is_synced = false;
     replica->is_fed = false;
     replica->parts = {0, 1};
-    replica->Send(1, {.what = What::kSkip, .offset = offset, .time = LineageTime()});
+    replica->Send(1, {.what = What::kSkip, .offset = offset, .time = FollowedTime()});
     Feed(*replica);
   }
 }
@@ -254,7 +254,7 @@ void RoleServer::StepYield() {
                    .term = view_->record.term,
                    .offset = offset,
                    .data = data,
-                   .time = LineageTime(),
+                   .time = FollowedTime(),
                    .server = index,
                    .life = life});
   }
@@ -316,7 +316,7 @@ void RoleServer::FromReplica(SimLink& from, const SimMessage& message) {
                                  message.flag && from.is_fed && message.syncs == from.syncs_sent);
       from.can_save = message.can_save;
       if (from.is_synced) {
-        const double echo = world_.Has(RoleBug::kLeaseFromReceipt) ? LineageTime() : message.time;
+        const double echo = world_.Has(RoleBug::kLeaseFromReceipt) ? FollowedTime() : message.time;
         from.echo = std::max(from.echo, echo);
         if (!was_synced) PostLate(ReplicaInSync{});
       }
@@ -324,7 +324,7 @@ void RoleServer::FromReplica(SimLink& from, const SimMessage& message) {
       StepYield();
       return;
     case What::kTakeover: {
-      const double age = world_.Has(RoleBug::kOldYield) ? 0 : LineageTime() - message.time;
+      const double age = world_.Has(RoleBug::kOldYield) ? 0 : FollowedTime() - message.time;
       // Of another thread: the role may be another one meanwhile.
       world_.At(world_.Pick({0.0, 0.0, 1.0, 300.0}),
                 [this, of_life = life, age, run_id = from.end(0).run_id()] {
@@ -372,7 +372,7 @@ void RoleServer::OnAnswerSync(const AnswerSync& answer) {
                .id = view_->record.id,
                .offset = offset,
                .common = common});
-  to->Send(1, {.what = What::kHeartbeat, .time = LineageTime()});
+  to->Send(1, {.what = What::kHeartbeat, .time = FollowedTime()});
   Feed(*to);
 }
 

@@ -33,7 +33,7 @@ void RoleServer::Connect(const OpenLink& open, std::uint64_t of_life) {
   link->number = open.link;
   link->heard = {Own(), to.Own()};
   link->accepted_at = to.Own();
-  const struct Lineage& record = view_->record;
+  const History& record = view_->record;
   const bool is_state = is_exact_ || world_.Has(RoleBug::kPartialHistory);
   const bool has_history = !record.id.empty() && is_state;
   const bool claims = open.claims || world_.Has(RoleBug::kClaimWithoutState);
@@ -135,7 +135,7 @@ void RoleServer::OnJoin() {
 
 void RoleServer::NoteFrameTime(double time) {
   // The time of another primary may be an earlier one.
-  if (frames_.empty()) last_lineage_ = 0;
+  if (frames_.empty()) last_time_ = 0;
   frame_time_ = time;
   has_frame_ = true;
   frames_.Note(Instant{NanosOf(time)}, OwnInstant());
@@ -168,7 +168,7 @@ void RoleServer::FromPrimary(SimLink& from, const SimMessage& message) {
     case What::kYield: {
       if (!from.is_joined) return;
       const double age =
-          world_.Has(RoleBug::kOldYield) ? 0 : std::max(0.0, LineageTime() - message.time);
+          world_.Has(RoleBug::kOldYield) ? 0 : std::max(0.0, FollowedTime() - message.time);
       const RoleServer& sender = *all_.at(message.server);
       yield_from = {message.server, message.life};
       Post(YieldCame{.link = number,

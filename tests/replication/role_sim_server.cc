@@ -32,9 +32,9 @@ RoleServer::RoleServer(RoleWorld& world, std::vector<std::unique_ptr<RoleServer>
 double RoleServer::Own() const { return base_ + (world_.now - started_at_) * (1 + drift_); }
 HostInstant RoleServer::OwnInstant() const { return HostOf(Own()); }
 
-double RoleServer::LineageTime() {
-  last_lineage_ = std::max(last_lineage_, Own() + shift_);
-  return last_lineage_;
+double RoleServer::FollowedTime() {
+  last_time_ = std::max(last_time_, Own() + shift_);
+  return last_time_;
 }
 
 std::string RoleServer::run_id() const { return absl::StrCat(index, ".", life); }
@@ -309,7 +309,7 @@ void RoleServer::Tick(std::uint64_t of_life) {
         replica->Close(1);
         std::erase(replicas, replica);
       } else {
-        replica->Send(1, {.what = What::kHeartbeat, .time = LineageTime()});
+        replica->Send(1, {.what = What::kHeartbeat, .time = FollowedTime()});
       }
     }
   }

@@ -21,12 +21,13 @@ namespace weir {
 
 // What is on the disk of a server.
 struct SimImage {
-  Lineage record{};
+  History record{};
   Admissions data{};
   std::uint64_t offset = 0;
-  double time = 0;  // of the lineage
+  double time = 0;  // of decisions
   double shift = 0;
-  std::optional<std::pair<double, double>> mark{};  // true time and lineage time of an admission
+  std::optional<std::pair<double, double>>
+      mark{};  // true time and time of decisions of an admission
   bool is_clean = false;
   bool is_backup = false;
 };
@@ -107,7 +108,7 @@ class RoleServer {
   void EndStop();
   [[nodiscard]] double Own() const;
   [[nodiscard]] HostInstant OwnInstant() const;
-  double LineageTime();
+  double FollowedTime();
   [[nodiscard]] RoleSettings Settings() const;
   [[nodiscard]] bool HasDisk() const { return world_.profile.has_disk; }
   SimImage Image();
@@ -164,7 +165,7 @@ class RoleServer {
   bool is_forced_ = false;       // FAILOVER with FORCE
   double base_ = 0;
   double shift_ = 0;
-  double last_lineage_ = 0;
+  double last_time_ = 0;
   bool has_frame_ = false;
   bool has_jumped_ = true;
   TimeShift frames_;

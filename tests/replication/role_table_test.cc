@@ -190,7 +190,7 @@ TEST_P(RoleTableTest, AStoppingServerChangesNothing) {
   RoleScript role = In(GetParam());
   role.On(StopAsked{});
   ASSERT_EQ(role.state(), RoleState::kStopping);
-  const Lineage record = role.record();
+  const History record = role.record();
   for (const RoleTableRow& row : ReadRoleTable()) {
     for (const RoleEvent& event : EventsOf(row.name, role)) {
       const std::string words = role.On(event);

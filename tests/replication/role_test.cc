@@ -58,7 +58,7 @@ TEST(RoleStartTest, TheGateOpensAfterTwoConfirmations) {
 }
 
 TEST(RoleStartTest, AfterACrashSentinelTakesAPrimaryForDeadThatMayHaveForgotten) {
-  Lineage record = RecordOfPrimary();
+  History record = RecordOfPrimary();
   record.had_replicas = true;
   for (const bool is_always : {false, true}) {
     RoleScript role({.is_always = is_always, .is_watched = true});
@@ -69,7 +69,7 @@ TEST(RoleStartTest, AfterACrashSentinelTakesAPrimaryForDeadThatMayHaveForgotten)
 }
 
 TEST(RoleStartTest, ALackOutlivesACleanStop) {
-  Lineage record = RecordOfReplica();
+  History record = RecordOfReplica();
   record.lacks = true;
   RoleScript role({.ack_replicas = 1});
   EXPECT_EQ(role.On(StateLoaded{.record = record}), "open-link:1>other");
@@ -92,7 +92,7 @@ TEST(RoleStartTest, ARoleThatWasToldWinsOverTheOptionAndAnOptionOverABackup) {
 }
 
 TEST(RoleStartTest, AServerThatWasToldToFollowSaysSoAfterARestartToo) {
-  Lineage record = RecordOfReplica();
+  History record = RecordOfReplica();
   record.joins_any = true;
   RoleScript role;
   EXPECT_EQ(role.On(StateLoaded{.record = record}), "open-link:1>other!");
@@ -128,7 +128,7 @@ TEST(RoleStartTest, TheLastCommandOfALoadingServerWins) {
 }
 
 TEST(RoleStartTest, ADeposedServerStaysDeposedUntilACommand) {
-  Lineage record = RecordOfPrimary();
+  History record = RecordOfPrimary();
   record.is_deposed = true;
   record.seen_term = 5;
   record.term = 5;
@@ -438,7 +438,7 @@ TEST(RoleTest, AServerThatAllHellosNameServesWhenItsPrimaryIsNotThere) {
 
 TEST(RoleTest, ADeposedServerThatAllHellosNameServesMuchLater) {
   RoleScript role({.sentinel_wait = kSentinelWait});
-  Lineage record = RecordOfPrimary();
+  History record = RecordOfPrimary();
   record.is_deposed = true;
   role.On(StateLoaded{.record = record});
   role.On(HelloHeard{.epoch = 1, .names_us = true});
@@ -452,7 +452,7 @@ TEST(RoleTest, ADeposedServerThatAllHellosNameServesMuchLater) {
 
 // T16.
 TEST(RoleTest, DistrustEndsWithoutALinkAfterTheWait) {
-  Lineage record = RecordOfReplica();
+  History record = RecordOfReplica();
   RoleScript role({.sentinel_wait = kSentinelWait, .ack_replicas = 1});
   role.On(StateLoaded{.record = record, .is_clean = false});
   EXPECT_TRUE(role.view().is_distrusted);

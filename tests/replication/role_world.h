@@ -42,7 +42,7 @@ enum class RoleBug : std::uint8_t {
   kNoLeaseWait,        // promises are forgotten
   kLeaseFromReceipt,   // an ACK counts from its receipt
   kOldYield,           // a YIELD counts whatever its age
-  kShiftLost,          // a clean restart continues from the wall clock, not from the lineage's time
+  kShiftLost,          // a clean restart continues from the wall clock, not from the primary's time
   kShiftDisk,          // a promotion without a frame continues from the time on disk
   kEmptyGate,          // a server without a state counts as one with a state
   kDeclinesAny,        // every server is at the heir's address

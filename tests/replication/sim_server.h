@@ -90,7 +90,7 @@ class SimServer final : public SinkTarget {
   void Flush(TableGeneration generation) override;
 
   SimRows<SimValue> values{};
-  Lineage history;
+  History history;
   bool is_newer = false;  // it is of the next version
   std::unique_ptr<Ring> ring;
   std::unique_ptr<Sink> sink;

@@ -104,9 +104,9 @@ void Simulation::TakeBackIds() {
 }
 
 void Simulation::Connect(std::size_t replica) {
-  Lineage& mine = servers_[replica].history;
+  History& mine = servers_[replica].history;
   Sink& sink = *servers_[replica].sink;
-  Lineage& theirs = primary().history;
+  History& theirs = primary().history;
   theirs.offset = primary().ring->head();
   std::optional<std::uint64_t> common = theirs.Common(mine.id, sink.applied());
   if (random_.Percent(start_over_percent_)) common.reset();

@@ -102,8 +102,8 @@ void CheckAccount(const Sink& sink) {
 }
 
 void FuzzOne(std::string_view input) {
-  if (const std::optional<Lineage> lineage = ReadLineageValue(input)) {
-    const std::string again = LineageValue(*lineage);
+  if (const std::optional<History> history = ReadHistoryValue(input)) {
+    const std::string again = HistoryValue(*history);
     // Older servers left out the last byte, which is 0 then.
     WEIR_CHECK(again == input || (again.back() == '\0' && again.substr(0, input.size()) == input));
   }
