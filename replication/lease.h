@@ -35,25 +35,25 @@ namespace weir {
 // What a primary knows of one replica's promises, on one link. Cost: O(1).
 class ReplicaLease {
  public:
-  // Notes a heartbeat that asks for promises of this length; 0: none.
-  void Told(Nanos length, Instant heartbeat_time) noexcept {
+  // A heartbeat was sent that asks for promises of this length; 0: none.
+  void OnHeartbeatSent(Nanos length, Instant heartbeat_time) noexcept {
     known_ = std::min(known_, length);
-    if (length == told_) return;
-    told_ = length;
-    told_at_ = heartbeat_time;
+    if (length == asked_) return;
+    asked_ = length;
+    asked_at_ = heartbeat_time;
   }
 
-  // Notes an ACK that echoes the time of a frame. A replica that is not synced promises nothing of
-  // use: it could not take over. Requires: `echoed` is no earlier than at the last call.
-  void Heard(Instant echoed, bool synced) noexcept {
-    if (echoed > told_at_) known_ = told_;
+  // An ACK has come that echoes the time of a frame. A replica that is not synced promises nothing
+  // of use: it could not take over. Requires: `echoed` is no earlier than at the last call.
+  void OnAck(Instant echoed, bool synced) noexcept {
+    if (echoed > asked_at_) known_ = asked_;
     if (!synced) return;
     echoed_ = echoed;
     promised_until_ = std::max(promised_until_, echoed + known_);
   }
 
   // The length that the last heartbeat asked for.
-  [[nodiscard]] Nanos told() const noexcept { return told_; }
+  [[nodiscard]] Nanos asked() const noexcept { return asked_; }
   // The time until which the replica is known to be there: `length` after the last time that it
   // echoed while synced. Instant{}: it was never synced.
   [[nodiscard]] Instant HeardUntil(Nanos length) const noexcept {
@@ -65,8 +65,8 @@ class ReplicaLease {
   }
 
  private:
-  Nanos told_{0};
-  Instant told_at_{};
+  Nanos asked_{0};
+  Instant asked_at_{};
   Nanos known_{0};  // the shortest length that the replica may go by
   Instant echoed_{};
   Instant promised_until_{};
@@ -88,7 +88,7 @@ inline constexpr Nanos kYieldAgeMax = std::chrono::seconds{2};
 // The promises of a replica, to all primaries that it has had since its start. Cost: O(1).
 class LeasePromise {
  public:
-  // Notes an ACK that is sent now, by the replica's own clock, to a primary whose last heartbeat
+  // An ACK is sent now, by the replica's own clock, to a primary whose last heartbeat
   // has asked for promises of this length; or a YIELD that may count for so long.
   void Acked(Nanos length, HostInstant now) noexcept {
     if (length <= Nanos{0}) return;

@@ -155,7 +155,7 @@ class Role {
   void StartAsReplica(const HostAndPort& primary, bool joins_any);
   void StartAsPrimary(bool has_buckets, bool is_told);
   void CloseGate();
-  void HearConfirmation();
+  void HandleConfirmation();
   void EndDistrust();
 
   // role.cc: commands, links and saves.
@@ -214,7 +214,7 @@ class Role {
   [[nodiscard]] AnswerSync AnswerTo(const SyncAsked& event);
   [[nodiscard]] AnswerSync AnswerAsReplica(const SyncAsked& event);
   [[nodiscard]] AnswerSync AnswerAsPrimary(const SyncAsked& event);
-  void HearTerm(const SyncAsked& event);
+  void ObserveTerm(const SyncAsked& event);
   [[nodiscard]] bool IsRelated(const SyncAsked& event) const;
   [[nodiscard]] bool HasLostTheRole(const SyncAsked& event) const;
 

@@ -118,15 +118,15 @@ void Role::Handle(const HelloHeard& event) {
     if (IsReplica(state_) && !event.names_us) Do(CloseClients{});
   }
   const std::optional<std::uint64_t> floor = watch_.floor();
-  const SentinelWatch::Says says = watch_.Hear(event.epoch, event.names_us, now_);
+  const SentinelWatch::Meaning meaning = watch_.Observe(event.epoch, event.names_us, now_);
   if (floor && watch_.floor() < floor) Say(Remark::What::kEpochsFell);
   if (record_.sentinel_floor != watch_.floor()) {
     record_.sentinel_floor = watch_.floor();
     SaveSoon();
   }
-  if (says == SentinelWatch::Says::kConfirms) return HearConfirmation();
+  if (meaning == SentinelWatch::Meaning::kConfirms) return HandleConfirmation();
   named_since_.reset();
-  if (says != SentinelWatch::Says::kDeposes || IsReplica(state_)) return;
+  if (meaning != SentinelWatch::Meaning::kDeposes || IsReplica(state_)) return;
   const bool is_now = state_ != RoleState::kYielding;
   Say(Remark::What::kSentinelNames);
   Handle(FollowAsked{event.primary});
@@ -134,7 +134,7 @@ void Role::Handle(const HelloHeard& event) {
 }
 
 // T14 and T15.
-void Role::HearConfirmation() {
+void Role::HandleConfirmation() {
   if (state_ == RoleState::kGated) {
     if (!watch_.is_confirmed() || ping_refusal_ != PingRefusal::kNone) return;
     Serve();

@@ -248,11 +248,11 @@ AnswerSync Role::AnswerTo(const SyncAsked& event) {
     case RoleState::kStopping:
       return {.what = AnswerSync::What::kLoading};
     case RoleState::kWaiting:
-      HearTerm(event);
+      ObserveTerm(event);
       if (!needs_lease_) return {.what = AnswerSync::What::kLoading};
       [[fallthrough]];
     case RoleState::kAsking:
-      HearTerm(event);
+      ObserveTerm(event);
       return {.what = AnswerSync::What::kReferral, .primary = record_.primary};
     case RoleState::kFollowing:
       return AnswerAsReplica(event);
@@ -264,7 +264,7 @@ AnswerSync Role::AnswerTo(const SyncAsked& event) {
   return {};
 }
 
-void Role::HearTerm(const SyncAsked& event) {
+void Role::ObserveTerm(const SyncAsked& event) {
   if (event.has_our_secret) record_.seen_term = std::max(record_.seen_term, event.term);
 }
 
@@ -350,7 +350,7 @@ bool Role::HasLostTheRole(const SyncAsked& event) const {
 
 AnswerSync Role::AnswerAsReplica(const SyncAsked& event) {
   const bool takes_back = HasLostTheRole(event);
-  HearTerm(event);
+  ObserveTerm(event);
   if (!takes_back) return {.what = AnswerSync::What::kReferral, .primary = record_.primary};
   Say(Remark::What::kTakesBack);
   WaitThenPromote(false);

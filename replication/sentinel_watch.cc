@@ -4,18 +4,18 @@
 
 namespace weir {
 
-SentinelWatch::Says SentinelWatch::Hear(std::uint64_t epoch, bool names_us, HostInstant now) {
+SentinelWatch::Meaning SentinelWatch::Observe(std::uint64_t epoch, bool names_us, HostInstant now) {
   if (floor_ && epoch < *floor_) {
     if (!below_ || now - below_->last > 2 * kHelloTime) {
       below_ = Below{.since = now, .last = now, .newest = epoch};
     }
     below_->last = now;
     below_->newest = std::max(below_->newest, epoch);
-    if (now - below_->since < kFloorFallTime) return Says::kNothing;
+    if (now - below_->since < kFloorFallTime) return Meaning::kNothing;
     floor_ = newest_ = below_->newest;
     below_.reset();
     confirmed_.reset();
-    return Says::kNothing;
+    return Meaning::kNothing;
   }
   below_.reset();
   const bool is_newer = !floor_ || epoch > *floor_;
@@ -26,13 +26,13 @@ SentinelWatch::Says SentinelWatch::Hear(std::uint64_t epoch, bool names_us, Host
       confirmed_ = Confirmed{.first = now, .last = now};
     }
     confirmed_->last = now;
-    return Says::kConfirms;
+    return Meaning::kConfirms;
   }
   if (now < rests_until_) {
     floor_ = epoch;
-    return Says::kNothing;
+    return Meaning::kNothing;
   }
-  return is_newer ? Says::kDeposes : Says::kNothing;
+  return is_newer ? Meaning::kDeposes : Meaning::kNothing;
 }
 
 }  // namespace weir

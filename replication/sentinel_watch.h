@@ -1,7 +1,7 @@
 // The meaning of Sentinel's hellos to a server: that it is the primary, that another server is, or
 // nothing.
 //
-//     switch (watch.Hear(hello.epoch, names_us, now)) ...   // each hello of our group
+//     switch (watch.Observe(hello.epoch, names_us, now)) ...   // each hello of our group
 //     if (watch.is_confirmed()) ...                         // a server that starts may serve
 //     watch.Promoted(now)                                   // a command has made it the primary
 //     watch.RoleChanged()                                   // after any other change of the role
@@ -46,13 +46,13 @@ class SentinelWatch {
   // `floor`: that of the last run; none: no hello was heard.
   explicit SentinelWatch(std::optional<std::uint64_t> floor = {}) : floor_(floor), newest_(floor) {}
 
-  enum class Says {
+  enum class Meaning {
     kNothing,
     kConfirms,  // this server is the primary
     kDeposes,   // the server that the hello names is, in a newer epoch
   };
   // `names_us`: the hello names this server as the primary. kDeposes concerns primaries only.
-  [[nodiscard]] Says Hear(std::uint64_t epoch, bool names_us, HostInstant now);
+  [[nodiscard]] Meaning Observe(std::uint64_t epoch, bool names_us, HostInstant now);
 
   // Both raise the floor to the newest epoch so far, so that older hellos say nothing more.
   void Promoted(HostInstant now) noexcept {

@@ -73,13 +73,13 @@ bool MayMatch(Call& call, std::size_t steps) {
 }
 
 // Takes a hello of Sentinel from a user that could also change the role by REPLICAOF.
-void HearIfHello(Call& call) {
+void HandleIfHello(Call& call) {
   const Services& services = call.services();
   if (services.options.sentinel.empty() || call.arguments()[0] != kHelloChannel) return;
   const std::shared_ptr<const User>& user = call.client().user();
   const bool may = user->MayRun(*FindCommand("REPLICAOF")) || user->MayRun(*FindCommand("SLAVEOF"));
   if (!may || !services.replication) return;
-  services.replication->HearHello(std::string(call.arguments()[1]));
+  services.replication->OnHello(std::string(call.arguments()[1]));
 }
 
 }  // namespace
@@ -99,7 +99,7 @@ void PublishMessage(Call& call) {
   if (channel.starts_with(kOwnChannelPrefix)) {
     return call.Fail("channels that begin with 'weir:' are the server's own");
   }
-  HearIfHello(call);
+  HandleIfHello(call);
   Channels& channels = call.services().channels;
   if (!MayMatch(call, channels.StepsToPublish(channel))) return;
   const std::size_t receivers = channels.Publish(channel, call.arguments()[1]);

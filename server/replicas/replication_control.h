@@ -84,7 +84,7 @@ class ReplicationControl final : public Replication, public HistoryRecord {
   [[nodiscard]] bool IsOwn(const HostAndPort& address) const override;
   void Follow(std::optional<HostAndPort> primary) override;
   void BecomePrimaryForSentinel() override;
-  void HearHello(std::string message) override;
+  void OnHello(std::string message) override;
   [[nodiscard]] absl::Status Failover(const FailoverRequest& request) override;
   [[nodiscard]] absl::Status AbortFailover() override;
   std::size_t CloseReplicas() override;

@@ -271,8 +271,8 @@ void Replicator::AppendHeartbeat(Replica& replica) {
     replica.source.AppendHeartbeat(head(), static_cast<std::uint32_t>(length.count()), now,
                                    replica.out);
     MutexLock lock(mutex_);
-    is_new = replica.lease.told() != length;
-    replica.lease.Told(length, now);
+    is_new = replica.lease.asked() != length;
+    replica.lease.OnHeartbeatSent(length, now);
   }
 }
 
@@ -408,7 +408,7 @@ bool Replicator::NoteFrame(Replica& replica, const Frame& frame) {
     if (!replica.source.Note(frame)) return false;
     replica.heard = hub_.clock().HostNow();
     const AckBody& acked = replica.source.acked();
-    replica.lease.Heard(acked.newest, acked.synced);
+    replica.lease.OnAck(acked.newest, acked.synced);
     is_new = acked.synced && !std::exchange(replica.was_synced, true);
     const bool is_best = !last_synced_ || acked.offset >= last_synced_->offset;
     if (acked.synced && is_best) last_synced_ = acked;

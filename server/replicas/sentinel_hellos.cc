@@ -12,7 +12,7 @@
 
 namespace weir {
 
-void ReplicationControl::HearHello(std::string message) {
+void ReplicationControl::OnHello(std::string message) {
   asio::post(control_, [this, message = std::move(message)] {
     thread_.AssertHeld();
     TakeHello(message);

@@ -241,7 +241,7 @@ class Replication {
   // first, so that nothing is lost. A replica without the whole state stays one.
   virtual void BecomePrimaryForSentinel() = 0;
   // Takes a message of the channel kHelloChannel.
-  virtual void HearHello(std::string message) = 0;
+  virtual void OnHello(std::string message) = 0;
   [[nodiscard]] PingRefusal ping_refusal() const noexcept {
     return ping_refusal_.load(std::memory_order_relaxed);
   }

@@ -34,14 +34,14 @@ class Judge {
  public:
   explicit Judge(Bug bug) : bug_(bug) {}
 
-  void Told(Nanos length, Instant at) { lease_.Told(length, at); }
-  void Heard(Instant echoed, bool synced, Instant receipt) {
-    lease_.Heard(bug_ == Bug::kReceipt ? receipt : echoed, synced);
+  void OnHeartbeatSent(Nanos length, Instant at) { lease_.OnHeartbeatSent(length, at); }
+  void OnAck(Instant echoed, bool synced, Instant receipt) {
+    lease_.OnAck(bug_ == Bug::kReceipt ? receipt : echoed, synced);
   }
   [[nodiscard]] Instant Until(Nanos length) const {
     return bug_ == Bug::kNewLength ? lease_.HeardUntil(length) : lease_.PromisedUntil(length);
   }
-  [[nodiscard]] Nanos told() const { return lease_.told(); }
+  [[nodiscard]] Nanos asked() const { return lease_.asked(); }
 
  private:
   Bug bug_;
@@ -147,7 +147,7 @@ class LeaseSimulation {
       }
       if (now_ >= frozen_until_) Send(replica);
       if (now_ >= replica.frozen_until && !replica.is_cut) Receive(replica);
-      if (now_ >= frozen_until_) Hear(replica);
+      if (now_ >= frozen_until_) ReceiveAcks(replica);
     }
     if (Happens(60)) {
       frozen_until_ = now_ + Nanos{Between(0, 30'000'000'000)};
@@ -161,13 +161,13 @@ class LeaseSimulation {
       replica.frames.push_back({std::max(before, now_ + AnyDelay()), primary_.At(now_), length});
     };
     if (!calm_ && Happens(2)) return put(std::nullopt);
-    const bool is_new = replica.judge.told() != length_;
+    const bool is_new = replica.judge.asked() != length_;
     put(length_);
-    replica.judge.Told(length_, primary_.At(now_));
+    replica.judge.OnHeartbeatSent(length_, primary_.At(now_));
     if (!is_new) return;
     now_ += Nanos{1'000};
     put(length_);
-    replica.judge.Told(length_, primary_.At(now_));
+    replica.judge.OnHeartbeatSent(length_, primary_.At(now_));
   }
 
   void Receive(Replica& replica) {
@@ -186,11 +186,11 @@ class LeaseSimulation {
     }
   }
 
-  void Hear(Replica& replica) {
+  void ReceiveAcks(Replica& replica) {
     while (!replica.acks.empty() && replica.acks.front().due <= now_) {
       const Ack ack = replica.acks.front();
       replica.acks.pop_front();
-      replica.judge.Heard(ack.echoed, ack.synced, primary_.At(now_));
+      replica.judge.OnAck(ack.echoed, ack.synced, primary_.At(now_));
     }
   }
 
@@ -252,18 +252,18 @@ TEST(LeaseTest, APrimaryCountsOnWhatTheReplicaHasHeard) {
   ReplicaLease lease;
   const seconds length{2};
   EXPECT_EQ(lease.PromisedUntil(length), Instant{});
-  lease.Told(length, kBegin);
-  lease.Heard(kBegin, true);  // perhaps of a frame before that heartbeat
+  lease.OnHeartbeatSent(length, kBegin);
+  lease.OnAck(kBegin, true);  // perhaps of a frame before that heartbeat
   EXPECT_EQ(lease.PromisedUntil(length), kBegin);
   const Instant later = kBegin + milliseconds{1};
-  lease.Heard(later, true);
+  lease.OnAck(later, true);
   EXPECT_EQ(lease.PromisedUntil(length), later + length);
   EXPECT_EQ(lease.PromisedUntil(seconds{1}), later + seconds{1}) << "a shorter one counts at once";
   EXPECT_EQ(lease.PromisedUntil(seconds{9}), later + length) << "a longer one does not";
-  lease.Heard(later + seconds{1}, false);
+  lease.OnAck(later + seconds{1}, false);
   EXPECT_EQ(lease.PromisedUntil(length), later + length) << "a replica that is not synced";
-  lease.Told(Nanos{0}, later + seconds{1});
-  lease.Heard(later + seconds{2}, true);
+  lease.OnHeartbeatSent(Nanos{0}, later + seconds{1});
+  lease.OnAck(later + seconds{2}, true);
   EXPECT_EQ(lease.PromisedUntil(length), later + length) << "it promises no more";
   EXPECT_EQ(lease.HeardUntil(length), later + seconds{2} + length);
 }

@@ -22,7 +22,7 @@
 namespace weir {
 namespace {
 
-using Says = SentinelWatch::Says;
+using Meaning = SentinelWatch::Meaning;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
@@ -30,54 +30,54 @@ constexpr HostInstant kFirst = FakeClock::kHostStart;
 
 TEST(SentinelWatchTest, OnlyANewerEpochDeposes) {
   SentinelWatch watch(5);
-  EXPECT_EQ(watch.Hear(4, false, kFirst), Says::kNothing);
-  EXPECT_EQ(watch.Hear(5, false, kFirst), Says::kNothing);
-  EXPECT_EQ(watch.Hear(5, true, kFirst), Says::kConfirms);
-  EXPECT_EQ(watch.Hear(6, false, kFirst), Says::kDeposes);
+  EXPECT_EQ(watch.Observe(4, false, kFirst), Meaning::kNothing);
+  EXPECT_EQ(watch.Observe(5, false, kFirst), Meaning::kNothing);
+  EXPECT_EQ(watch.Observe(5, true, kFirst), Meaning::kConfirms);
+  EXPECT_EQ(watch.Observe(6, false, kFirst), Meaning::kDeposes);
   watch.RoleChanged();
   EXPECT_EQ(watch.floor(), 6U);
 }
 
 TEST(SentinelWatchTest, AConfirmationRaisesTheFloor) {
   SentinelWatch watch(5);
-  EXPECT_EQ(watch.Hear(7, true, kFirst), Says::kConfirms);
-  EXPECT_EQ(watch.Hear(6, false, kFirst), Says::kNothing);
-  EXPECT_EQ(watch.Hear(7, false, kFirst), Says::kNothing);
+  EXPECT_EQ(watch.Observe(7, true, kFirst), Meaning::kConfirms);
+  EXPECT_EQ(watch.Observe(6, false, kFirst), Meaning::kNothing);
+  EXPECT_EQ(watch.Observe(7, false, kFirst), Meaning::kNothing);
   EXPECT_EQ(watch.floor(), 7U);
 }
 
 TEST(SentinelWatchTest, AServerThatStartsWithoutAFloorIsDeposedByAnyHello) {
   SentinelWatch watch;
-  EXPECT_EQ(watch.Hear(0, false, kFirst), Says::kDeposes);
+  EXPECT_EQ(watch.Observe(0, false, kFirst), Meaning::kDeposes);
 }
 
 // Sentinel has promoted it, and hellos of before are still on their way.
 TEST(SentinelWatchTest, AServerThatWasJustPromotedIsDeposedByNone) {
   SentinelWatch watch;
   watch.Promoted(kFirst);
-  EXPECT_EQ(watch.Hear(0, false, kFirst), Says::kNothing);
-  EXPECT_EQ(watch.Hear(1, false, kFirst), Says::kNothing);
-  EXPECT_EQ(watch.Hear(2, true, kFirst), Says::kConfirms);
-  EXPECT_EQ(watch.Hear(3, false, kFirst + kPromotionTime - Nanos{1}), Says::kNothing);
-  EXPECT_EQ(watch.Hear(4, false, kFirst + kPromotionTime), Says::kDeposes);
+  EXPECT_EQ(watch.Observe(0, false, kFirst), Meaning::kNothing);
+  EXPECT_EQ(watch.Observe(1, false, kFirst), Meaning::kNothing);
+  EXPECT_EQ(watch.Observe(2, true, kFirst), Meaning::kConfirms);
+  EXPECT_EQ(watch.Observe(3, false, kFirst + kPromotionTime - Nanos{1}), Meaning::kNothing);
+  EXPECT_EQ(watch.Observe(4, false, kFirst + kPromotionTime), Meaning::kDeposes);
 }
 
 TEST(SentinelWatchTest, TheFloorFallsWhenAllHellosAreBelowItForLong) {
   SentinelWatch watch(100);
   for (HostInstant now = kFirst; now < kFirst + kFloorFallTime; now += seconds{2}) {
-    EXPECT_EQ(watch.Hear(3, false, now), Says::kNothing);
+    EXPECT_EQ(watch.Observe(3, false, now), Meaning::kNothing);
     EXPECT_EQ(watch.floor(), 100U);
   }
-  EXPECT_EQ(watch.Hear(4, false, kFirst + kFloorFallTime), Says::kNothing);
+  EXPECT_EQ(watch.Observe(4, false, kFirst + kFloorFallTime), Meaning::kNothing);
   EXPECT_EQ(watch.floor(), 4U);
-  EXPECT_EQ(watch.Hear(4, false, kFirst + kFloorFallTime), Says::kNothing);
-  EXPECT_EQ(watch.Hear(5, false, kFirst + kFloorFallTime), Says::kDeposes);
+  EXPECT_EQ(watch.Observe(4, false, kFirst + kFloorFallTime), Meaning::kNothing);
+  EXPECT_EQ(watch.Observe(5, false, kFirst + kFloorFallTime), Meaning::kDeposes);
 }
 
 TEST(SentinelWatchTest, TwoHellosFarApartAreNotAllOfThatTime) {
   SentinelWatch watch(100);
   for (int i = 0; i < 10; ++i) {
-    EXPECT_EQ(watch.Hear(3, false, kFirst + i * kFloorFallTime), Says::kNothing);
+    EXPECT_EQ(watch.Observe(3, false, kFirst + i * kFloorFallTime), Meaning::kNothing);
   }
   EXPECT_EQ(watch.floor(), 100U);
 }
@@ -85,8 +85,8 @@ TEST(SentinelWatchTest, TwoHellosFarApartAreNotAllOfThatTime) {
 TEST(SentinelWatchTest, OneHelloOfTheFloorKeepsIt) {
   SentinelWatch watch(100);
   for (HostInstant now = kFirst; now < kFirst + 3 * kFloorFallTime; now += seconds{2}) {
-    EXPECT_EQ(watch.Hear(3, false, now), Says::kNothing);
-    EXPECT_EQ(watch.Hear(100, true, now), Says::kConfirms);
+    EXPECT_EQ(watch.Observe(3, false, now), Meaning::kNothing);
+    EXPECT_EQ(watch.Observe(100, true, now), Meaning::kConfirms);
   }
   EXPECT_EQ(watch.floor(), 100U);
 }
@@ -94,10 +94,10 @@ TEST(SentinelWatchTest, OneHelloOfTheFloorKeepsIt) {
 TEST(SentinelWatchTest, ItIsConfirmedByTheSecondHelloOfASentinel) {
   SentinelWatch watch(5);
   const auto confirm = [&] {
-    EXPECT_EQ(watch.Hear(5, true, kFirst), Says::kConfirms);
-    EXPECT_EQ(watch.Hear(5, true, kFirst + kConfirmationTime - Nanos{1}), Says::kConfirms);
+    EXPECT_EQ(watch.Observe(5, true, kFirst), Meaning::kConfirms);
+    EXPECT_EQ(watch.Observe(5, true, kFirst + kConfirmationTime - Nanos{1}), Meaning::kConfirms);
     EXPECT_FALSE(watch.is_confirmed());
-    EXPECT_EQ(watch.Hear(5, true, kFirst + kConfirmationTime), Says::kConfirms);
+    EXPECT_EQ(watch.Observe(5, true, kFirst + kConfirmationTime), Meaning::kConfirms);
     EXPECT_TRUE(watch.is_confirmed());
   };
   confirm();
@@ -111,18 +111,18 @@ TEST(SentinelWatchTest, ItIsConfirmedByTheSecondHelloOfASentinel) {
 // The server was suspended, and the second one was sent before that.
 TEST(SentinelWatchTest, ConfirmationsThatAreFarApartAreNone) {
   SentinelWatch watch(5);
-  EXPECT_EQ(watch.Hear(5, true, kFirst), Says::kConfirms);
-  EXPECT_EQ(watch.Hear(5, true, kFirst + 2 * kHelloTime + Nanos{1}), Says::kConfirms);
+  EXPECT_EQ(watch.Observe(5, true, kFirst), Meaning::kConfirms);
+  EXPECT_EQ(watch.Observe(5, true, kFirst + 2 * kHelloTime + Nanos{1}), Meaning::kConfirms);
   EXPECT_FALSE(watch.is_confirmed());
 }
 
 TEST(SentinelWatchTest, ConfirmationsOfEarlierSentinelsAreNone) {
   SentinelWatch watch(100);
-  EXPECT_EQ(watch.Hear(100, true, kFirst), Says::kConfirms);
+  EXPECT_EQ(watch.Observe(100, true, kFirst), Meaning::kConfirms);
   for (HostInstant now = kFirst; now <= kFirst + kFloorFallTime; now += seconds{2}) {
-    EXPECT_EQ(watch.Hear(3, true, now), Says::kNothing);
+    EXPECT_EQ(watch.Observe(3, true, now), Meaning::kNothing);
   }
-  EXPECT_EQ(watch.Hear(3, true, kFirst + kFloorFallTime), Says::kConfirms);
+  EXPECT_EQ(watch.Observe(3, true, kFirst + kFloorFallTime), Meaning::kConfirms);
   EXPECT_FALSE(watch.is_confirmed());
 }
 
@@ -140,10 +140,10 @@ class BuggyWatch {
 
   bool Deposes(std::uint64_t epoch, bool names_us, HostInstant now) {
     const std::optional<std::uint64_t> floor = watch_.floor();
-    const Says says = watch_.Hear(epoch, names_us, now);
+    const Meaning meaning = watch_.Observe(epoch, names_us, now);
     if (bug_ == WatchBug::kNaive) return !names_us;
     if (bug_ == WatchBug::kAtFloor && floor == epoch) return !names_us;
-    return says == Says::kDeposes;
+    return meaning == Meaning::kDeposes;
   }
   void Promoted(HostInstant now) {
     if (bug_ == WatchBug::kNoRest) return watch_.RoleChanged();
@@ -394,8 +394,8 @@ class GateSimulation {
       if (bug_ == GateBug::kFirstIsEnough && first && hello.at - *first > kHelloTime) {
         return *first + kHelloTime;
       }
-      const Says says = watch.Hear(hello.names_us ? 5 : 6, hello.names_us, hello.at);
-      if (says == Says::kDeposes) return std::nullopt;
+      const Meaning meaning = watch.Observe(hello.names_us ? 5 : 6, hello.names_us, hello.at);
+      if (meaning == Meaning::kDeposes) return std::nullopt;
       if (watch.is_confirmed() || (bug_ == GateBug::kAnySecond && first)) return hello.at;
       if (!first) first = hello.at;
     }

@@ -23,7 +23,7 @@ class FakeReplication final : public Replication {
   [[nodiscard]] bool IsOwn(const HostAndPort& address) const override { return address == own; }
   void Follow(std::optional<HostAndPort> primary) override { wishes.push_back(std::move(primary)); }
   void BecomePrimaryForSentinel() override { ++promotions_by_sentinel; }
-  void HearHello(std::string message) override { hellos.push_back(std::move(message)); }
+  void OnHello(std::string message) override { hellos.push_back(std::move(message)); }
   [[nodiscard]] absl::Status Failover(const FailoverRequest& request) override {
     failovers.push_back(request);
     return failover_error;
