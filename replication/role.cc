@@ -132,7 +132,7 @@ void Role::Handle(const FollowAsked& event) {
   record_.had_replicas = false;
   record_.yielded_in = 0;
   record_.primary = event.primary;
-  heir_.reset();
+  successor_.reset();
   ping_refusal_ = PingRefusal::kNone;
   gate_.reset();
   named_since_.reset();
@@ -231,7 +231,7 @@ void Role::LeavePrimary() {
   PublishNow();
   Do(Barrier{});
   Do(EndWaits{});
-  EndHistoryNow({.time = kDemotionTime, .heir = {}});
+  EndHistoryNow({.time = kDemotionTime, .successor = {}});
 }
 
 void Role::EndHistoryNow(EndHistory ending) {
@@ -267,7 +267,7 @@ void Role::BecomePrimary(std::uint64_t at, bool is_back) {
   EndLink();
   promoted_from_ = last_link_;
   named_since_.reset();
-  heir_.reset();
+  successor_.reset();
   is_exact_ = true;
   awaits_frame_ = false;
   BeginTerm(at, true);

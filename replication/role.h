@@ -46,12 +46,12 @@
 //     T5   asks its primary to yield, for a second; without a link T3
 //     T6   a planned switch waits until a replica has come close, then T8
 //     T7   a replica asks for the role: refused, or T8
-//     T8   yields: changes are paused, the record says so, the heir gets the rest and a YIELD; then
-//          this server follows it. If no YIELD has left in time, it goes back: T17
+//     T8   yields: changes are paused, the record says so, and the successor gets the rest and a
+//          YIELD; then this server follows it. If no YIELD has left in time, it goes back: T17
 //     T9   a YIELD makes it the primary, unless it is older than 2 s
 //     T10  an asker of a later history of the same group deposes it
 //     T11  the first replica begins the history; it is saved before the replica joins
-//     T12  an heir that asks to follow has not taken over: T17. Others are sent to the primary
+//     T12  a successor that asks to follow has not taken over: T17. Others are sent to the primary
 //     T13  joins a primary if it was told to, in its own history, or in a later one
 //     T14  two hellos 1.9 s apart that name it open the gate
 //     T15  hellos name it for 10 s while its primary is not there: T3. Without a state, much later
@@ -135,9 +135,9 @@ class Role {
 
  private:
   // Of a switch: the replica that gets the role.
-  struct Heir {
+  struct Successor {
     std::string run_id{};
-    std::vector<std::string> siblings{};  // run ids of the other replicas
+    std::vector<std::string> other_replicas{};  // their run ids
   };
   enum class By : std::uint8_t { kPrimary, kReplica };  // who has asked for a switch
   struct Switch {                                       // FAILOVER that waits for its replica
@@ -178,7 +178,7 @@ class Role {
   void EndHistoryNow(EndHistory ending);
   void EndLink();
   void LinkSoon();
-  // After a link that fails. A new heir is a primary within milliseconds.
+  // After a link that fails. A new successor is a primary within milliseconds.
   static constexpr Nanos kLinkRest = std::chrono::milliseconds{100};
   static constexpr Nanos kLinkRestAfterYield = std::chrono::milliseconds{1};
   void LinkAfterRest();
@@ -207,7 +207,7 @@ class Role {
   void YieldTo(const ReplicaView& replica, const std::vector<ReplicaView>& all, By by);
   void StepYield();
   void LetYield();
-  void FollowHeir(std::uint64_t head);
+  void FollowSuccessor(std::uint64_t head);
   void ResumeClients();
   void BeginAnew(std::uint64_t head);
   void Depose(std::uint64_t term);
@@ -276,7 +276,7 @@ class Role {
   HostAndPort joined_at_{};
   HostAndPort joined_before_at_{};
 
-  std::optional<Heir> heir_;
+  std::optional<Successor> successor_;
   By by_ = By::kPrimary;
   std::optional<Switch> switch_;
   HostInstant yielded_at_{};

@@ -88,7 +88,7 @@ struct TakeoverAsked {  // a replica's Sentinel wants it to be the primary
 };
 struct HistoryEnded {  // of EndHistory
   std::uint64_t head = 0;
-  bool has_yielded = false;  // a YIELD has left for the heir
+  bool has_yielded = false;  // a YIELD has left for the successor
 };
 struct YieldCame {  // the last frame of a link; all before it is applied
   LinkNumber link{};
@@ -177,10 +177,10 @@ struct Barrier {};       // wait until no command is under way that has seen the
 struct EndWaits {};      // of clients, the newest first
 struct PauseChanges {};  // of clients, until ResumeChanges
 struct ResumeChanges {};
-struct CloseClients {};  // many client libraries ask for the new primary only then
-struct EndHistory {      // take the last changes, and end all links; HistoryEnded follows
-  Nanos time{0};         // for the replicas to confirm them
-  std::string heir{};    // gets a YIELD, once LetYieldLeave came; empty: none
+struct CloseClients {};     // many client libraries ask for the new primary only then
+struct EndHistory {         // take the last changes, and end all links; HistoryEnded follows
+  Nanos time{0};            // for the replicas to confirm them
+  std::string successor{};  // gets a YIELD, once LetYieldLeave came; empty: none
 };
 struct LetYieldLeave {};
 struct EndReplicaLinks {};

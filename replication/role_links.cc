@@ -103,13 +103,13 @@ void Role::JoinPrimary(const SyncAnswered& event) {
     record_.was_told = true;
     record_.primary = dialed_;
     record_.yielded_in = 0;
-    heir_.reset();
+    successor_.reset();
   }
   record_.joins_any = false;
   if (!event.has_our_secret) is_complete_ = false;  // the table is emptied
   const std::string before = record_.id;
   record_.Follow(event.term, event.id);
-  // An heir that has crashed before its term was on disk is in the history before.
+  // A successor that has crashed before its term was on disk is in the history before.
   if (record_.yielded_in > 0 && before != event.id) record_.previous = before;
   if (before != event.id) {
     // The state is of another history, until the first frame says otherwise.

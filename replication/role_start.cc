@@ -180,7 +180,7 @@ void Role::Handle(const StopAsked&) {
   const bool has_history = state_ == RoleState::kServing || state_ == RoleState::kSaving;
   state_ = RoleState::kStopping;
   EndLink();
-  if (has_history) EndHistoryNow({.time = kLastAcksTime, .heir = {}});
+  if (has_history) EndHistoryNow({.time = kLastAcksTime, .successor = {}});
   ResumeClients();
 }
 
@@ -198,7 +198,7 @@ void Role::Check() const {
   }
   WEIR_CHECK(record_.seen_term >= record_.term);
   WEIR_CHECK(!record_.id.empty() || record_.previous.empty());
-  WEIR_CHECK(!heir_ || record_.yielded_in > 0);
+  WEIR_CHECK(!successor_ || record_.yielded_in > 0);
   WEIR_CHECK(!deferred_ || state_ == RoleState::kLoading || state_ == RoleState::kYielding);
   WEIR_CHECK(!is_up_ || is_link_state);
   WEIR_CHECK(!is_synced_ || (is_up_ && is_exact_ && is_complete_));

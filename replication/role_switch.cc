@@ -15,8 +15,8 @@ using std::chrono::seconds;
 constexpr Nanos kFailoverTime = seconds{10};  // without a timeout
 constexpr Nanos kLookTime = milliseconds{5};  // between two looks at the replicas
 constexpr std::uint64_t kCloseBytes = 256 * 1024;
-// The heir must read the rest of the history in this time. Clients whose changes are paused wait
-// for a second, so that a switch that fails is undone before.
+// The successor must read the rest of the history in this time. Clients whose changes are paused
+// wait for a second, so that a switch that fails is undone before.
 constexpr Nanos kYieldTime = milliseconds{800};
 // A YIELD leaves without its record on disk after this time, if the disk fails.
 constexpr Nanos kYieldSaveTime = milliseconds{300};
@@ -120,14 +120,14 @@ void Role::Handle(const TakeoverAsked& event) {
   YieldTo(*asker, all, By::kReplica);
 }
 
-// T8. The record says so first: after a crash this server must not admit beside its heir.
+// T8. The record says so first: after a crash this server must not admit beside its successor.
 void Role::YieldTo(const ReplicaView& replica, const std::vector<ReplicaView>& all, By by) {
   switch_.reset();
   state_ = RoleState::kYielding;
   by_ = by;
-  heir_ = Heir{.run_id = replica.run_id, .siblings = {}};
+  successor_ = Successor{.run_id = replica.run_id, .other_replicas = {}};
   for (const ReplicaView& other : all) {
-    if (other.run_id != replica.run_id) heir_->siblings.push_back(other.run_id);
+    if (other.run_id != replica.run_id) successor_->other_replicas.push_back(other.run_id);
   }
   record_.was_told = true;
   record_.is_replica = true;
@@ -142,7 +142,7 @@ void Role::YieldTo(const ReplicaView& replica, const std::vector<ReplicaView>& a
   Do(EndWaits{});
   may_yield_ = false;
   yields_unsaved_ = now_ + kYieldSaveTime;
-  EndHistoryNow({.time = kYieldTime, .heir = replica.run_id});
+  EndHistoryNow({.time = kYieldTime, .successor = replica.run_id});
   if (!settings_.has_disk) LetYield();
 }
 
@@ -171,7 +171,7 @@ void Role::Handle(const HistoryEnded& event) {
     promise_ = std::max(promise_, promise.until());
   }
   if (event.has_yielded || by_ == By::kReplica) {
-    FollowHeir(event.head);
+    FollowSuccessor(event.head);
   } else {
     Say(Remark::What::kSwitchFailed);
     BecomePrimary(event.head, true);
@@ -179,7 +179,7 @@ void Role::Handle(const HistoryEnded& event) {
   RunDeferred();
 }
 
-void Role::FollowHeir(std::uint64_t head) {
+void Role::FollowSuccessor(std::uint64_t head) {
   state_ = RoleState::kFollowing;
   record_.offset = head;
   record_.had_replicas = false;
@@ -193,7 +193,7 @@ void Role::FollowHeir(std::uint64_t head) {
   }
   RoleChanged(false);
   Say(Remark::What::kFollows);
-  // Clients wait on until the heir has answered: then an error sends them to a primary.
+  // Clients wait on until the successor has answered: then an error sends them to a primary.
   // Sentinel disconnects the clients of a server that it demotes, too.
   if (by_ == By::kReplica) Do(CloseClients{});
   SaveSoon();
@@ -331,8 +331,8 @@ void Role::Depose(std::uint64_t term) {
   SaveSoon();
 }
 
-// T12. Whether the heir shows that it has not taken over: it, or a server at its address that was
-// no other replica, asks to follow this one, and is in no later history.
+// T12. Whether the successor shows that it has not taken over: it, or a server at its address that
+// was no other replica, asks to follow this one, and is in no later history.
 bool Role::HasLostTheRole(const SyncAsked& event) const {
   if (record_.yielded_in == 0 || event.term > record_.yielded_in) return false;
   // It is in the history that it has begun, although it claims no term here.
@@ -343,9 +343,9 @@ bool Role::HasLostTheRole(const SyncAsked& event) const {
   if (!is_of_ours || !event.has_our_secret || !is_promotable()) return false;
   // A question that was on its way when the YIELD left says nothing.
   if (event.connected_at < yielded_at_) return false;
-  if (!heir_) return event.is_at_primary;
-  const bool is_sibling = std::ranges::count(heir_->siblings, event.run_id) > 0;
-  return heir_->run_id == event.run_id || (event.is_at_primary && !is_sibling);
+  if (!successor_) return event.is_at_primary;
+  const bool is_other_replica = std::ranges::count(successor_->other_replicas, event.run_id) > 0;
+  return successor_->run_id == event.run_id || (event.is_at_primary && !is_other_replica);
 }
 
 AnswerSync Role::AnswerAsReplica(const SyncAsked& event) {

@@ -257,7 +257,7 @@ void PrimaryLink::PostRefusal(const absl::Status& refused) {
   if (kind == LinkErrorKind::kOtherGroup) answer.what = SyncAnswered::What::kOtherGroup;
   if (kind == LinkErrorKind::kReferral) {
     const HostAndPort primary = ReadReferral(AnswerOf(refused)).value();
-    // An heir that is not the primary yet refers to this server.
+    // A successor that is not the primary yet refers to this server.
     if (!IsOwnAddress(services_.settings.All(), services_.port, primary)) {
       answer.what = SyncAnswered::What::kReferral;
       answer.address = primary;

@@ -154,7 +154,7 @@ class ReplicationControl final : public Replication, public HistoryRecord {
   void BeginToFollow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
   void EndFollowing() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
   void BeginReplicator(Ring ring) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
-  // Waits for the end of the replicator, and returns whether its heir has got its YIELD.
+  // Waits for the end of the replicator, and returns whether its successor has got its YIELD.
   [[nodiscard]] bool CollectHistory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
   void FixClock(Instant at_least);
   void NoteForReplicas(bool notes);

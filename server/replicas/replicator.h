@@ -185,7 +185,7 @@ class Replicator final : public ChangeConsumer {
   HostInstant changed_at_ ABSL_GUARDED_BY(thread_){};  // the last tick that brought changes
   std::vector<char> input_ ABSL_GUARDED_BY(thread_);
   std::optional<Ending> ending_ ABSL_GUARDED_BY(thread_);  // set at the end
-  ReplicaPtr heir_ ABSL_GUARDED_BY(thread_);               // that takes over
+  ReplicaPtr successor_ ABSL_GUARDED_BY(thread_);          // that takes over
   bool awaits_acks_ ABSL_GUARDED_BY(thread_) =
       true;  // it gets no YIELD before it has confirmed all
   bool may_yield_ ABSL_GUARDED_BY(thread_) = false;

@@ -26,7 +26,8 @@ void Replicator::LetYieldLeave() {
 Replicator::Ended Replicator::End() {
   parts_.loop.Await();
   thread_.TakeOver();
-  const bool yielded = heir_ && heir_->has_yield && heir_->sent == heir_->out.size();
+  const bool yielded =
+      successor_ && successor_->has_yield && successor_->sent == successor_->out.size();
   EndThread();
   MutexLock lock(mutex_);
   return {std::move(ring_), yielded};
@@ -36,13 +37,14 @@ void Replicator::StepEnd(const Ending& ending) {
   ending_ = ending;
   TakeChanges();
   const std::vector<ReplicaPtr> all = AllReplicas();
-  const auto is_heir = [&](const ReplicaPtr& replica) {
+  const auto takes_over = [&](const ReplicaPtr& replica) {
     return replica->sync.request.run_id == ending.yield_to;
   };
-  if (const auto found = std::ranges::find_if(all, is_heir); found != all.end()) heir_ = *found;
+  const auto found = std::ranges::find_if(all, takes_over);
+  if (found != all.end()) successor_ = *found;
   for (const ReplicaPtr& replica : all) RefuseAtEnd(replica);
-  if (!ending.yield_to.empty() && !heir_) return context_.stop();
-  if (heir_) Send(heir_);
+  if (!ending.yield_to.empty() && !successor_) return context_.stop();
+  if (successor_) Send(successor_);
   for (const ReplicaPtr& replica : all) Send(replica);
   AtEnd(ending.time / 2, [this] {
     thread_.AssertHeld();
@@ -63,13 +65,13 @@ void Replicator::AtEnd(Nanos after, Step step) {
   });
 }
 
-// An heir closes its link once it has the last frame. Then nothing that it has not read is lost
+// A successor closes its link once it has the last frame. Then nothing that it has not read is lost
 // with the socket.
 void Replicator::CheckEnd() {
   if (!ending_) return;
-  if (heir_) {
-    if (!heir_->closed) return Send(heir_);  // Replies may have been waiting for another replica.
-    return context_.stop();
+  if (successor_) {
+    // Replies may have been waiting for another replica.
+    return successor_->closed ? context_.stop() : Send(successor_);
   }
   MutexLock lock(mutex_);
   const auto waits = [this](const ReplicaPtr& replica) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -79,10 +81,10 @@ void Replicator::CheckEnd() {
   if (std::ranges::none_of(replicas_, waits)) context_.stop();
 }
 
-// Gives the history over, if the replica is the heir and has everything. At first, only when no
-// reply waits for an acknowledgement any more.
+// Gives the history over, if the replica is the successor and has everything. At first, only when
+// no reply waits for an acknowledgement any more.
 void Replicator::YieldTo(Replica& replica) {
-  if (&replica != heir_.get() || !may_yield_) return;
+  if (&replica != successor_.get() || !may_yield_) return;
   MutexLock lock(mutex_);
   if (!replica.source.is_level(ring_)) return;
   const bool is_confirmed =
@@ -113,7 +115,7 @@ void Replicator::Refuse(const ReplicaPtr& replica) {
 // Refuses the requests that come while the role goes to another server, or that the owner has not
 // answered before.
 void Replicator::RefuseAtEnd(const ReplicaPtr& replica) {
-  if (ending_->stops || replica == heir_) return;
+  if (ending_->stops || replica == successor_) return;
   while (replica->requests > 0) Refuse(replica);
 }
 

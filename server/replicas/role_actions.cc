@@ -152,7 +152,7 @@ void ReplicationControl::Do(const EndHistory& action) {
   is_ending_ = true;
   const MutexLock lock(mutex_);
   replicator_->BeginEnd({.time = action.time,
-                         .yield_to = action.heir,
+                         .yield_to = action.successor,
                          .term = view.record.term,
                          .stops = view.state == RoleState::kStopping});
 }

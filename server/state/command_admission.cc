@@ -51,8 +51,8 @@ absl::Status CommandAdmission::StateErrorOf(std::uint32_t flags) const {
 
 std::string CommandAdmission::HandedOverError() const {
   const std::optional<LinkStatus> link = replication_->status().link;
-  const HostAndPort heir = link ? link->primary : HostAndPort{};
-  return absl::StrCat(AbslView(kHandedOverError), heir.host, ":", heir.port);
+  const HostAndPort successor = link ? link->primary : HostAndPort{};
+  return absl::StrCat(AbslView(kHandedOverError), successor.host, ":", successor.port);
 }
 
 }  // namespace weir

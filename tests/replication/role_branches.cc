@@ -179,8 +179,8 @@ constexpr Branch kBranches[] = {
      [](const Step& s) { return s.Answers(Sync::kAccepted) && s.Has(kIsCommon); }},
     {"T11 a stranger that was told joins",
      [](const Step& s) { return s.Answers(Sync::kAccepted) && !s.Has(kHasOurSecret); }},
-    {"T12 an heir has not taken over", [](const Step& s) { return s.Says(Said::kTakesBack); }},
-    {"T12 an heir asks again meanwhile",
+    {"T12 a successor has not taken over", [](const Step& s) { return s.Says(Said::kTakesBack); }},
+    {"T12 a successor asks again meanwhile",
      [](const Step& s) {
        return s.Is<SyncAsked>() && s.before == kWaiting && s.Answers(Sync::kLoading);
      }},

@@ -19,7 +19,8 @@ inline constexpr unsigned kIsError = 1;     // of AnswerFailover
 inline constexpr unsigned kNamesUs = 1;     // HelloHeard
 inline constexpr unsigned kHasYielded = 1;  // HistoryEnded
 inline constexpr unsigned kIsUp = 1;        // PromoteAsked: the link was
-inline constexpr unsigned kIsForced = 1;    // ReplicasSeen: the heir lags, is silent or cannot save
+// ReplicasSeen: the successor lags, is silent or cannot save.
+inline constexpr unsigned kIsForced = 1;
 inline constexpr unsigned kIsPingAgain = 1;  // DeadlineCame: a refusal of PING has ended
 inline constexpr unsigned kIsTrusted = 1;    // SettingsChanged: a distrust has begun or ended
 inline constexpr unsigned kIsBackup = 1;     // StateLoaded

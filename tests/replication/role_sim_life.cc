@@ -114,7 +114,7 @@ void RoleServer::BeginLife(const SimImage& image, double wall) {
   can_save_ = true;
   failover_epoch = 0;
   yield_from.reset();
-  heir_ = kRoleServers;
+  successor_ = kRoleServers;
   closed_.clear();
   events_.clear();
   is_draining_ = false;

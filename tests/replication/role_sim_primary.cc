@@ -112,15 +112,15 @@ void RoleServer::CheckUnanswered() {
   }
 }
 
-// R9: a role is taken back only from an heir that has not taken it, and will not.
+// R9: a role is taken back only from a successor that has not taken it, and will not.
 void RoleServer::CheckTakenBack() {
-  if (heir_ == kRoleServers) return;
-  const RoleServer& heir = *all_.at(heir_);
+  if (successor_ == kRoleServers) return;
+  const RoleServer& successor = *all_.at(successor_);
   const bool has_taken =
-      (heir.state() == RoleState::kSaving || heir.state() == RoleState::kServing) &&
-      heir.yield_from == std::pair(index, life);
-  if (heir.state() == RoleState::kAsking || has_taken) {
-    world_.Fail("R9: took the role back from an heir that has it");
+      (successor.state() == RoleState::kSaving || successor.state() == RoleState::kServing) &&
+      successor.yield_from == std::pair(index, life);
+  if (successor.state() == RoleState::kAsking || has_taken) {
+    world_.Fail("R9: took the role back from a successor that has it");
   }
 }
 
@@ -222,20 +222,21 @@ void RoleServer::DropReplicas() {
 void RoleServer::OnEndHistory(const EndHistory& ending) {
   admitting.reset();
   FeedAll();
-  if (ending.heir.empty()) {
+  if (ending.successor.empty()) {
     DropReplicas();
     world_.At(world_.Pick({0.0, 1.0, 20.0, 100.0}), [this, of_life = life] {
       if (of_life == life) Post(HistoryEnded{.head = offset});
     });
     return;
   }
-  const auto heir =
-      std::ranges::find(replicas, ending.heir, [](const auto& to) { return to->end(0).run_id(); });
-  yielding_ = Yielding{.heir = heir == replicas.end() ? nullptr : *heir, .since = world_.now};
-  if (yielding_->heir) heir_ = yielding_->heir->end(0).index;
+  const auto successor = std::ranges::find(replicas, ending.successor,
+                                           [](const auto& to) { return to->end(0).run_id(); });
+  yielding_ = Yielding{.successor = successor == replicas.end() ? nullptr : *successor,
+                       .since = world_.now};
+  if (yielding_->successor) successor_ = yielding_->successor->end(0).index;
   may_yield_ = world_.Has(RoleBug::kYieldUnsaved);
   const bool is_forced = std::exchange(is_forced_, false);
-  if (yielding_->heir && !yielding_->heir->can_save && !is_forced) {
+  if (yielding_->successor && !yielding_->successor->can_save && !is_forced) {
     world_.Fail("R18: a switch to a server that had said that it cannot save");
   }
   StepYield();
@@ -244,19 +245,20 @@ void RoleServer::OnEndHistory(const EndHistory& ending) {
 void RoleServer::StepYield() {
   if (!yielding_) return;
   const double late = world_.now - yielding_->since;
-  const std::shared_ptr<SimLink> heir = yielding_->heir;
-  const bool is_there = heir && heir->is_open(1);
-  const bool is_level = is_there && heir->is_fed && heir->parts.empty() && heir->cursor == offset;
+  const std::shared_ptr<SimLink> successor = yielding_->successor;
+  const bool is_there = successor && successor->is_open(1);
+  const bool is_level =
+      is_there && successor->is_fed && successor->parts.empty() && successor->cursor == offset;
   if (is_level && !yielding_->has_left && may_yield_ &&
-      ((heir->acked >= offset && parked_.empty()) || late > kYieldMs / 2)) {
+      ((successor->acked >= offset && parked_.empty()) || late > kYieldMs / 2)) {
     yielding_->has_left = true;
-    heir->Send(1, {.what = What::kYield,
-                   .term = view_->record.term,
-                   .offset = offset,
-                   .data = data,
-                   .time = FollowedTime(),
-                   .server = index,
-                   .life = life});
+    successor->Send(1, {.what = What::kYield,
+                        .term = view_->record.term,
+                        .offset = offset,
+                        .data = data,
+                        .time = FollowedTime(),
+                        .server = index,
+                        .life = life});
   }
   if (!is_there || late > kYieldMs) EndYield(yielding_->has_left);
 }

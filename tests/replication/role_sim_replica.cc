@@ -115,7 +115,7 @@ void RoleServer::CutLink() {
 void RoleServer::Closed(SimLink& which, int side) {
   const std::shared_ptr<SimLink> shared = which.shared_from_this();
   if (side == 1) {
-    if (!(yielding_ && yielding_->heir == shared)) std::erase(replicas, shared);
+    if (!(yielding_ && yielding_->successor == shared)) std::erase(replicas, shared);
     return StepYield();
   }
   if (link == shared) EndOfLink(which.number);

@@ -14,7 +14,7 @@ void RoleSimulation::Script(RoleServer& primary) {
   if (synced.empty()) return;
   using Order = void (RoleSimulation::*)(RoleServer & primary, RoleServer & replica);
   const Order order = world_.Pick<Order>(
-      {&RoleSimulation::LateAcks, &RoleSimulation::LateHeir, &RoleSimulation::CutQuestion,
+      {&RoleSimulation::LateAcks, &RoleSimulation::LateSuccessor, &RoleSimulation::CutQuestion,
        &RoleSimulation::LostTwice, &RoleSimulation::EmptyPrimary, &RoleSimulation::FullQuestion,
        &RoleSimulation::AskedBack, &RoleSimulation::Forgotten, &RoleSimulation::EmptyReplica});
   (this->*order)(primary, *synced.at(world_.Below(synced.size())));
@@ -33,8 +33,8 @@ void RoleSimulation::LateAcks(RoleServer& primary, RoleServer& replica) {
   });
 }
 
-// The heir is suspended, and reads its YIELD late.
-void RoleSimulation::LateHeir(RoleServer& primary, RoleServer& replica) {
+// The successor is suspended, and reads its YIELD late.
+void RoleSimulation::LateSuccessor(RoleServer& primary, RoleServer& replica) {
   if (world_.profile.ack_replicas > 0) return;
   if (std::ranges::any_of(primary.replicas, [](const auto& to) { return !to->can_save; })) return;
   primary.AskFailover({.to = SimAddress(replica.index)});

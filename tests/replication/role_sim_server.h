@@ -97,7 +97,7 @@ class RoleServer {
     bool must_stay;  // all servers want the acknowledgements
   };
   struct Yielding {
-    std::shared_ptr<SimLink> heir;
+    std::shared_ptr<SimLink> successor;
     double since;
     bool has_left = false;
   };
@@ -182,7 +182,7 @@ class RoleServer {
   std::vector<Parked> parked_;
   std::optional<Yielding> yielding_;
   bool may_yield_ = false;
-  std::size_t heir_ = kRoleServers;
+  std::size_t successor_ = kRoleServers;
   std::map<RoleTicket, std::pair<std::shared_ptr<SimLink>, SimMessage>> asked_;
   std::uint64_t tickets_ = 0;
   double promise_ = 0;           // of own time

@@ -44,7 +44,7 @@ class RoleSimulation {
   void Script(RoleServer& primary);
   void Survive(RoleServer& server);
   void LateAcks(RoleServer& primary, RoleServer& replica);
-  void LateHeir(RoleServer& primary, RoleServer& replica);
+  void LateSuccessor(RoleServer& primary, RoleServer& replica);
   void CutQuestion(RoleServer& primary, RoleServer& replica);
   void LostTwice(RoleServer& primary, RoleServer& replica);
   void EmptyPrimary(RoleServer& primary, RoleServer& replica);

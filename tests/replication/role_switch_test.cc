@@ -153,7 +153,7 @@ TEST(RoleSwitchTest, ATakeoverIsAnsweredByAYieldOrARefusal) {
 }
 
 // T12.
-TEST(RoleSwitchTest, AnHeirThatAsksToFollowHasNotTakenOver) {
+TEST(RoleSwitchTest, ASuccessorThatAsksToFollowHasNotTakenOver) {
   const auto yielded = [] {
     RoleScript role = PrimaryScript();
     role.On(FailoverAsked{.replicas = TwoReplicas()});
@@ -163,7 +163,7 @@ TEST(RoleSwitchTest, AnHeirThatAsksToFollowHasNotTakenOver) {
     return role;
   };
   RoleScript role = yielded();
-  EXPECT_EQ(role.On(SyncOf("s", 1, role.record().id)), "referral") << "a sibling";
+  EXPECT_EQ(role.On(SyncOf("s", 1, role.record().id)), "referral") << "another replica";
   EXPECT_EQ(role.On(SyncOf("r", 2, kIdB)), "referral") << "in a later term";
   EXPECT_EQ(role.On(SyncOf("r", 1, role.record().id)), "close-link:1 loading");
   EXPECT_EQ(role.EndLink(), "begin-history+ save") << "at once: it has not taken the YIELD";

@@ -20,7 +20,8 @@ struct WordsOfAction {
   std::string operator()(const ResumeChanges&) const { return "resume"; }
   std::string operator()(const CloseClients&) const { return "close-clients"; }
   std::string operator()(const EndHistory& ending) const {
-    return ending.heir.empty() ? "end-history" : absl::StrCat("end-history>", ending.heir);
+    return ending.successor.empty() ? "end-history"
+                                    : absl::StrCat("end-history>", ending.successor);
   }
   std::string operator()(const LetYieldLeave&) const { return "let-yield"; }
   std::string operator()(const EndReplicaLinks&) const { return "end-replicas"; }

@@ -45,7 +45,7 @@ enum class RoleBug : std::uint8_t {
   kShiftLost,          // a clean restart continues from the wall clock, not from the primary's time
   kShiftDisk,          // a promotion without a frame continues from the time on disk
   kEmptyGate,          // a server without a state counts as one with a state
-  kDeclinesAny,        // every server is at the heir's address
+  kDeclinesAny,        // every server is at the successor's address
   kLacksForgotten,     // a clean stop mends an unclean start
   kPartialHistory,     // half a copy counts as a state
   kYieldUnsaved,       // a YIELD leaves before its record is on disk

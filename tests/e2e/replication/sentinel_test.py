@@ -216,19 +216,19 @@ class SentinelTest(ReplicationTest):
         primary = self.start(*AT_ONCE)
         await_true(lambda: Visitor(primary).call("PING") == "PONG", primary.log)
         replicas = [self.start_replica(primary, *AT_ONCE) for _ in range(2)]
-        heir, other = replicas
+        successor, other = replicas
         sentinels = start_sentinels(self, primary.port, replicas=2)
         servers = [primary, *replicas]
         old = self.connect(primary)
         world = World(primary.port)
         history, takers = self.start_takers(world, [server.port for server in servers])
         try:
-            self.assertEqual(old.call("FAILOVER", "TO", "127.0.0.1", heir.port), "OK")
-            await_true(lambda: Visitor(primary).follows(heir), primary.log)
+            self.assertEqual(old.call("FAILOVER", "TO", "127.0.0.1", successor.port), "OK")
+            await_true(lambda: Visitor(primary).follows(successor), primary.log)
             await_true(lambda: "HANDEDOVER" in Visitor(primary).call("PING"), primary.log)
             self.assertRegex(old.call("RL.ALLOW", "k", WORDS), "^READONLY ")
-            await_true(lambda: Visitor(other).follows(heir), other.log)
-            named = await_named(sentinels, (heir.port, other.port))
+            await_true(lambda: Visitor(other).follows(successor), other.log)
+            named = await_named(sentinels, (successor.port, other.port))
             print(f"clients told after {named:.1f} s", file=sys.stderr)
             await_true(
                 lambda: sum(Visitor(server).role() == "master" for server in servers) == 1
