@@ -261,9 +261,9 @@ std::size_t ReplicationControl::CloseLink() {
   return is_there ? 1 : 0;
 }
 
-void ReplicationControl::TakeChangesSoon() {
+void ReplicationControl::RequestTick() {
   const MutexLock lock(mutex_);
-  if (replicator_) replicator_->TickNow();
+  if (replicator_) replicator_->RequestTick();
 }
 
 // --- What INFO shows -----------------------------------------------------------------------------

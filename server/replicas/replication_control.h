@@ -186,7 +186,7 @@ class ReplicationControl final : public Replication, public HistoryRecord {
   void OnTakeoverAsked(const std::string& run_id, Instant newest);
   void OnHistoryEnded(const Replicator& ended);
 
-  void TakeChangesSoon() override;
+  void RequestTick() override;
 
   asio::io_context& control_;
   Services& services_;

@@ -23,8 +23,8 @@ constexpr milliseconds kTickWithManyChanges{2};
 constexpr milliseconds kTickWithout{10};
 // Changes of a tick that are many: 512, of some 22 bytes.
 constexpr std::uint64_t kManyBytes = 512 * 22;
-// A tick without changes is followed by more frequent ones for this long.
-constexpr milliseconds kAwakeAfterChanges{100};
+// Ticks stay frequent for this long after the last change.
+constexpr milliseconds kIdleAfter{100};
 constexpr milliseconds kBeat{500};
 // Other work of the thread comes between so many bytes for a replica.
 constexpr std::size_t kBytesAtOnce = std::size_t{1} << 20;
@@ -181,7 +181,7 @@ void Replicator::ArmTick(milliseconds after) {
   });
 }
 
-void Replicator::TickNow() {
+void Replicator::RequestTick() {
   if (tick_is_due_.exchange(true)) return;
   Post([this] {
     thread_.AssertHeld();
@@ -191,21 +191,21 @@ void Replicator::TickNow() {
 
 void Replicator::Tick() {
   const HostInstant now = hub_.clock().HostNow();
-  const bool is_quiet = now - changed_at_ >= kAwakeAfterChanges;
-  parts_.cell.sleeps = is_quiet;  // before the changes are taken, so that later ones begin a tick
+  const bool is_idle = now - changed_at_ >= kIdleAfter;
+  parts_.cell.is_idle = is_idle;  // before the changes are taken, so that later ones begin a tick
   TakeChanges();
   const std::uint64_t end = head();
   const std::uint64_t brought = end - std::exchange(seen_, end);
   FitRing();
   if (brought > 0) {
     changed_at_ = now;
-    parts_.cell.sleeps = false;
+    parts_.cell.is_idle = false;
   }
   const std::vector<ReplicaPtr> all = AllReplicas();
   for (const ReplicaPtr& replica : all) Send(replica);
   if (parts_.cell.acks.size() > 0) JudgeReplicas();  // They may have all of it already.
   if (brought > kManyBytes) return ArmTick(kTickWithManyChanges);
-  ArmTick(is_quiet && brought == 0 ? kTickWithout : kTickWithChanges);
+  ArmTick(is_idle && brought == 0 ? kTickWithout : kTickWithChanges);
 }
 
 // Puts all changes into the ring.

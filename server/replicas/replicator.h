@@ -112,7 +112,7 @@ class Replicator final : public ChangeConsumer {
   // Applies changed options of leases and acknowledgements.
   void OnNewSettings();
   // Begins a tick at once, because a reply waits for it. Cheap if one is about to begin.
-  void TickNow();
+  void RequestTick();
 
  private:
   struct Replica;

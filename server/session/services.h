@@ -86,10 +86,10 @@ struct Services {
   }
   // To be called after a turn that has changed something. Two relaxed loads, most of the time;
   // until there was a first bucket, about 10 us.
-  void WakeReplication() {
+  void RequestReplicationTick() {
     if (!replication) return;
-    if (!replication->had_buckets() && upkeep.size().buckets > 0) replication->NoteBuckets();
-    replication->Wake();
+    if (!replication->had_buckets() && upkeep.size().buckets > 0) replication->set_had_buckets();
+    replication->RequestTickIfIdle();
   }
 
   Mutex reload_mutex;  // orders reloads, so that the file read last is in force

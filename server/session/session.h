@@ -74,7 +74,7 @@ class Session final : public ClientSession {
     turn.delayed_from = delayed.begin();
     turn.awaited = delayed.awaited();
     work_.End(turn.consumed, output_bytes, now);
-    if (delay_.EndTurn()) worker_.services.WakeReplication();
+    if (delay_.EndTurn()) worker_.services.RequestReplicationTick();
   }
   // True if a command must wait now for the end of a pause: of CLIENT PAUSE, or of a switch of
   // roles. A command that its user may not run need not wait. Cost: a load if nothing was ever

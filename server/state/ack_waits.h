@@ -1,7 +1,7 @@
 // Waits for replicas: replies that must not leave before replicas have acknowledged what they
 // report (ack-replicas), and clients that ask how many have (WAIT).
 //
-//     auto wait = waits.Add(1, wake);   // after the change; then the replicator is woken
+//     auto wait = waits.Add(1, wake);   // after the change; then a tick is requested
 //     ... wake() is called              // on another thread: wait->is_over()
 //
 //     the replicator: a tick begins -> the changes made before are taken -> it ends at an offset

@@ -171,8 +171,8 @@ struct SyncHandOver {
 
 // What a primary's replicator tells the threads that serve requests. Thread-safe.
 struct PrimaryCell {
-  AckWaits acks;                    // whose ticks are the replicator's
-  std::atomic<bool> sleeps{false};  // the next tick is far away: a change should begin one
+  AckWaits acks;                     // whose ticks are the replicator's
+  std::atomic<bool> is_idle{false};  // the next tick is far away: a change should begin one
   // The time until which there are enough replicas (min-replicas-to-write, ack-replicas), by the
   // clock of decisions.
   std::atomic<Instant> admits_until{kInstantMax};
@@ -206,25 +206,24 @@ class Replication {
 
   // The waits for replicas that acknowledge changes.
   [[nodiscard]] AckWaits& acks() noexcept { return cell_.acks; }
-  // As AckWaits::Add, and takes the changes at once.
+  // As AckWaits::Add, and requests a tick.
   [[nodiscard]] std::shared_ptr<AckWait> AwaitAcks(std::size_t needed, std::function<void()> wake) {
     std::shared_ptr<AckWait> wait = acks().Add(needed, std::move(wake));
-    if (!wait->is_over()) TakeChangesSoon();
+    if (!wait->is_over()) RequestTick();
     return wait;
   }
 
-  // Takes the changes at once if no tick of replication is near, as after a time without any. One
-  // relaxed load otherwise.
-  void Wake() {
-    std::atomic<bool>& sleeps = cell_.sleeps;
-    if (sleeps.load(std::memory_order_relaxed) && sleeps.exchange(false)) TakeChangesSoon();
+  // Requests a tick if the next one is far away, as after a time without changes. One relaxed load
+  // otherwise.
+  void RequestTickIfIdle() {
+    std::atomic<bool>& is_idle = cell_.is_idle;
+    if (is_idle.load(std::memory_order_relaxed) && is_idle.exchange(false)) RequestTick();
   }
-  // True if NoteBuckets was called: clients have had buckets here since the start. One relaxed
-  // load.
+  // True if clients have had buckets here since the start. One relaxed load.
   [[nodiscard]] bool had_buckets() const noexcept {
     return had_buckets_.load(std::memory_order_relaxed);
   }
-  void NoteBuckets() noexcept { had_buckets_.store(true, std::memory_order_relaxed); }
+  void set_had_buckets() noexcept { had_buckets_.store(true, std::memory_order_relaxed); }
 
   // Cost: a lock and a copy.
   [[nodiscard]] virtual ReplicationStatus status() const = 0;
@@ -266,8 +265,8 @@ class Replication {
  protected:
   Replication() = default;
 
-  // Begins a tick of AckWaits soon, if there can be one.
-  virtual void TakeChangesSoon() {}
+  // Lets replication take the changes immediately: a tick of AckWaits, if there can be one.
+  virtual void RequestTick() {}
 
   [[nodiscard]] PrimaryCell& cell() noexcept { return cell_; }
   void set_role(ServerRole role) noexcept { role_.store(role, std::memory_order_relaxed); }

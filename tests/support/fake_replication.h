@@ -60,8 +60,8 @@ class FakeReplication final : public Replication {
     shown.link.reset();
   }
 
-  // No tick is near, so that a change has to wake the replication.
-  void Rest() { cell().sleeps = true; }
+  // No tick is near, so that a change has to request one.
+  void SetIdle() { cell().is_idle = true; }
 
   void Gate() { set_role(ServerRole::kGated); }
   void RefusePing(PingRefusal why) { set_ping_refusal(why); }
@@ -75,10 +75,10 @@ class FakeReplication final : public Replication {
   std::vector<SyncRequest> requests;
   std::vector<FailoverRequest> failovers;
   absl::Status failover_error;
-  int wakes = 0;  // by changes, and by waits for acknowledgements
+  int ticks_requested = 0;  // by changes, and by waits for acknowledgements
 
  private:
-  void TakeChangesSoon() override { ++wakes; }
+  void RequestTick() override { ++ticks_requested; }
 };
 
 }  // namespace weir

@@ -80,18 +80,18 @@ TEST_F(HttpTurnsTest, ChangesAreSentToReplicasAtOnce) {
     operator_.Show("FLUSHALL");
     operator_.Show("RL.ALLOW k 1000/h COST 5");
     if (request.path != "/v1/reserve") operator_.Show("RL.RESERVE k 1000/h HOLD h TTL 1000000");
-    replication.Rest();
-    replication.wakes = 0;
+    replication.SetIdle();
+    replication.ticks_requested = 0;
     EXPECT_EQ(StatusOf(Ask(client_, request)), 200) << request.path;
-    EXPECT_EQ(replication.wakes, request.changes ? 1 : 0) << request.path << request.body;
+    EXPECT_EQ(replication.ticks_requested, request.changes ? 1 : 0) << request.path << request.body;
   }
   operator_.Show("DEL k");
-  for (const auto& [line, wakes] :
+  for (const auto& [line, ticks] :
        {std::pair("RL.ALLOW k 1/h", 1), std::pair("RL.PEEK k 1/h", 0)}) {
-    replication.Rest();
-    replication.wakes = 0;
+    replication.SetIdle();
+    replication.ticks_requested = 0;
     operator_.Show(line);
-    EXPECT_EQ(replication.wakes, wakes) << line;
+    EXPECT_EQ(replication.ticks_requested, ticks) << line;
   }
 }
 
