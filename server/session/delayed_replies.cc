@@ -20,9 +20,10 @@ void ReplyDelay::AwaitChange() noexcept {
 std::shared_ptr<AckWait> ReplyDelay::AwaitAcksOfLastChange(std::size_t needed) {
   Replication& replication = *services_.replication;
   auto wake = [record = record_] { record->Wake(); };
-  last_change_ = std::exchange(changed_, Changed::kNo) != Changed::kNo
-                     ? replication.AwaitAcks(needed, std::move(wake))
-                     : replication.acks().AddAgain(last_change_.get(), needed, std::move(wake));
+  last_change_ =
+      std::exchange(changed_, Changed::kNo) != Changed::kNo
+          ? replication.AwaitAcks(needed, std::move(wake))
+          : replication.acks().AddForSameChange(last_change_.get(), needed, std::move(wake));
   return last_change_;
 }
 

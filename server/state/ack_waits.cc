@@ -27,8 +27,8 @@ std::shared_ptr<AckWait> AckWaits::Add(std::size_t needed, std::function<void()>
   return wait;
 }
 
-std::shared_ptr<AckWait> AckWaits::AddAgain(const AckWait* earlier, std::size_t needed,
-                                            std::function<void()> wake) {
+std::shared_ptr<AckWait> AckWaits::AddForSameChange(const AckWait* earlier, std::size_t needed,
+                                                    std::function<void()> wake) {
   auto wait = std::make_shared<AckWait>(needed, std::move(wake));
   MutexLock lock(mutex_);
   wait->tick_ = earlier ? earlier->tick_ : 0;

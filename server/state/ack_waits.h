@@ -45,7 +45,7 @@ class AckWait {
   // True once it is done, or can never be: the server is no longer a primary.
   [[nodiscard]] bool is_over() const noexcept { return over_.load(std::memory_order_acquire); }
 
-  // Says that no one waits any more. The wait may still be asked for again (AddAgain).
+  // Says that no one waits any more. The wait may still be asked for again (AddForSameChange).
   void GiveUp() noexcept { given_up_.store(true, std::memory_order_relaxed); }
 
  private:
@@ -73,8 +73,9 @@ class AckWaits {
   // Adds a wait for the changes made before. If `needed` is 0, it is done already.
   [[nodiscard]] std::shared_ptr<AckWait> Add(std::size_t needed, std::function<void()> wake);
   // Adds a wait for the same changes as an earlier one, or for none; it may be done already.
-  [[nodiscard]] std::shared_ptr<AckWait> AddAgain(const AckWait* earlier, std::size_t needed,
-                                                  std::function<void()> wake);
+  [[nodiscard]] std::shared_ptr<AckWait> AddForSameChange(const AckWait* earlier,
+                                                          std::size_t needed,
+                                                          std::function<void()> wake);
 
   // --- The replicator ---
 

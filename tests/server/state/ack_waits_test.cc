@@ -65,14 +65,14 @@ TEST_F(AckWaitsTest, AWaitForNoneIsOverAtOnce) {
 }
 
 TEST_F(AckWaitsTest, TheSameChangesAreWaitedForAgain) {
-  const std::shared_ptr<AckWait> none = waits_.AddAgain(nullptr, 1, [this] { ++woken_; });
+  const std::shared_ptr<AckWait> none = waits_.AddForSameChange(nullptr, 1, [this] { ++woken_; });
   EXPECT_FALSE(none->is_over()) << "there is no replica";
   const std::shared_ptr<AckWait> first = Add(3);
   Tick(100);
   Judge({120, 90});
   EXPECT_TRUE(none->is_done());
   const auto again = [&](std::size_t needed) {
-    return waits_.AddAgain(first.get(), needed, [this] { ++woken_; });
+    return waits_.AddForSameChange(first.get(), needed, [this] { ++woken_; });
   };
   EXPECT_TRUE(again(1)->is_done()) << "what was acknowledged before";
   const std::shared_ptr<AckWait> second = again(2);
@@ -88,7 +88,8 @@ TEST_F(AckWaitsTest, TheSameChangesAreWaitedForAgain) {
 TEST_F(AckWaitsTest, TheTickUnderWayIsNotThatOfAWaitForNone) {
   waits_.BeginTick();
   const std::shared_ptr<AckWait> none = Add(0);
-  const std::shared_ptr<AckWait> wait = waits_.AddAgain(none.get(), 1, [this] { ++woken_; });
+  const std::shared_ptr<AckWait> wait =
+      waits_.AddForSameChange(none.get(), 1, [this] { ++woken_; });
   waits_.EndTick(100);
   Judge({100});
   EXPECT_FALSE(wait->is_over()) << "the tick may have missed the change";
@@ -105,7 +106,7 @@ TEST_F(AckWaitsTest, AWaitThatWasGivenUpIsNotCounted) {
   Tick(100);
   Judge({100, 100});
   EXPECT_EQ(woken_, 0);
-  EXPECT_TRUE(waits_.AddAgain(first.get(), 2, [this] { ++woken_; })->is_done());
+  EXPECT_TRUE(waits_.AddForSameChange(first.get(), 2, [this] { ++woken_; })->is_done());
 }
 
 TEST_F(AckWaitsTest, AllEndWithThePrimary) {
