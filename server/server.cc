@@ -109,15 +109,15 @@ class Server::Impl {
     const bool links_by_tls = services_.options.replication_tls;
     const SharedTlsContext* const link_tls = links_by_tls ? &link_tls_ : nullptr;
     replication_.emplace(
-        ReplicationControl::Parts{.control = control_,
-                                  .services = services_,
-                                  .hub = hub_,
-                                  .clock = clock_,
-                                  .threads = io_threads_,
-                                  .link_tls = link_tls,
-                                  .is_backup = has_state() && (*state_)->is_backup(),
-                                  .may_lack = has_state() && (*state_)->may_lack(),
-                                  .has_losses = has_state() && (*state_)->has_losses()},
+        ReplicationControl::Dependencies{.control = control_,
+                                         .services = services_,
+                                         .hub = hub_,
+                                         .clock = clock_,
+                                         .threads = io_threads_,
+                                         .link_tls = link_tls,
+                                         .is_backup = has_state() && (*state_)->is_backup(),
+                                         .may_lack = has_state() && (*state_)->may_lack(),
+                                         .has_losses = has_state() && (*state_)->has_losses()},
         has_state() ? (*state_)->history() : std::string());
     services_.replication = &*replication_;
     if (has_state()) {

@@ -31,16 +31,16 @@ constexpr std::size_t kLinkInputBytes = std::size_t{256} * 1024;
 
 }  // namespace
 
-PrimaryLink::PrimaryLink(const Parts& parts, OpenLink open, std::uint64_t term)
-    : services_(parts.services),
-      clock_(parts.clock),
-      followed_(parts.followed),
+PrimaryLink::PrimaryLink(const Dependencies& dependencies, OpenLink open, std::uint64_t term)
+    : services_(dependencies.services),
+      clock_(dependencies.clock),
+      followed_(dependencies.followed),
       sink_(followed_.sink()),
-      tls_(parts.tls),
-      post_(parts.post),
+      tls_(dependencies.tls),
+      post_(dependencies.post),
       open_(std::move(open)),
       term_(term),
-      loop_(parts.loop),
+      loop_(dependencies.loop),
       context_(loop_.context()),
       input_(kLinkInputBytes) {
   loop_.Begin([this] { Run(); });

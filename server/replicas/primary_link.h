@@ -42,7 +42,7 @@ inline constexpr std::uint32_t kStreamVersionMax = 2;
 
 class PrimaryLink {
  public:
-  struct Parts {
+  struct Dependencies {
     LoopThread& loop;  // the link's alone until it is destroyed
     Services& services;
     FollowedClock& clock;
@@ -52,7 +52,7 @@ class PrimaryLink {
   };
 
   // Begins to connect. `term`: of the history that this server has. All references must outlive it.
-  PrimaryLink(const Parts& parts, OpenLink open, std::uint64_t term);
+  PrimaryLink(const Dependencies& dependencies, OpenLink open, std::uint64_t term);
   // Ends the link; End() waits for the thread, after the frames that it is applying. Neither waits
   // for the network.
   void Stop();

@@ -13,13 +13,13 @@
 
 namespace weir {
 
-ReplicationControl::ReplicationControl(const Parts& parts, std::string_view record)
-    : control_(parts.control),
-      services_(parts.services),
-      hub_(parts.hub),
-      clock_(parts.clock),
-      threads_(parts.threads),
-      link_tls_(parts.link_tls),
+ReplicationControl::ReplicationControl(const Dependencies& dependencies, std::string_view record)
+    : control_(dependencies.control),
+      services_(dependencies.services),
+      hub_(dependencies.hub),
+      clock_(dependencies.clock),
+      threads_(dependencies.threads),
+      link_tls_(dependencies.link_tls),
       role_machine_(Settings(), RandomHistoryId()),
       timer_(control_),
       addresses_(control_, clock_),
@@ -27,18 +27,18 @@ ReplicationControl::ReplicationControl(const Parts& parts, std::string_view reco
       view_(role_machine_.view()),
       down_since_(clock_.HostNow()) {
   loaded_ = {.record = ReadHistoryValue(record),
-             .is_clean = !parts.may_lack,
-             .is_backup = parts.is_backup};
+             .is_clean = !dependencies.may_lack,
+             .is_backup = dependencies.is_backup};
   if (!loaded_.record && !record.empty()) {
     spdlog::warn("the record of this server's history is damaged: it begins a new one");
   }
-  if (parts.is_backup) {
+  if (dependencies.is_backup) {
     spdlog::info("the state comes from a backup: the option replicaof gives this server its role");
   }
   HostAndPort primary = services_.options.replicaof;
   if (loaded_.record) {
     History& history = *loaded_.record;
-    history.lacks = history.lacks || parts.may_lack;
+    history.lacks = history.lacks || dependencies.may_lack;
     {
       const MutexLock lock(mutex_);
       written_ = history;
@@ -46,8 +46,8 @@ ReplicationControl::ReplicationControl(const Parts& parts, std::string_view reco
       ended_head_ = history.offset;
     }
     // A link starts over, and so brings what was lost.
-    if (parts.has_losses) history.ForgetId();
-    if (history.was_told && !parts.is_backup) primary = history.primary;
+    if (dependencies.has_losses) history.ForgetId();
+    if (history.was_told && !dependencies.is_backup) primary = history.primary;
   }
   if (services_.options.allow_explicit_time && !primary.host.empty()) {
     spdlog::warn("with --allow-explicit-time this server follows no primary");

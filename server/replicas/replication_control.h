@@ -48,7 +48,7 @@ namespace weir {
 
 class ReplicationControl final : public Replication, public HistoryRecord {
  public:
-  struct Parts {
+  struct Dependencies {
     asio::io_context& control;
     Services& services;
     ChangeHub& hub;
@@ -61,7 +61,7 @@ class ReplicationControl final : public Replication, public HistoryRecord {
   };
   // `record`: the history on disk, or an empty text. If the server is to be a replica, by that or
   // by the option replicaof, it refuses changes from now on.
-  ReplicationControl(const Parts& parts, std::string_view record);
+  ReplicationControl(const Dependencies& dependencies, std::string_view record);
 
   // --- The control thread ---
 

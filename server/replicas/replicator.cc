@@ -32,11 +32,12 @@ constexpr std::size_t kReplicaInputBytes = 16 * 1024;  // a replica says little
 
 }  // namespace
 
-Replicator::Replicator(Parts parts, Ring ring)
-    : parts_(std::move(parts)),
-      hub_(parts_.hub),
-      settings_(parts_.settings),
-      context_(parts_.loop.context()),
+Replicator::Replicator(Dependencies dependencies, Ring ring)
+    : dependencies_(std::move(dependencies)),
+      hub_(dependencies_.hub),
+      settings_(dependencies_.settings),
+      cell_(dependencies_.cell),
+      context_(dependencies_.loop.context()),
       tick_(context_),
       beat_(context_),
       end_(context_),
@@ -47,14 +48,14 @@ Replicator::Replicator(Parts parts, Ring ring)
     generation_ = hub_.reader().generation();
     hub_.Attach(*this);
   }
-  parts_.cell.acks.Begin();
+  cell_.acks.Begin();
   JudgeReplicas();
-  parts_.loop.Begin([this] {
+  dependencies_.loop.Begin([this] {
     thread_.TakeOver();
     Tick();
     Beat();
     context_.run();
-    if (ending_) parts_.on_ended(*this);
+    if (ending_) dependencies_.on_ended(*this);
   });
 }
 
@@ -62,7 +63,7 @@ Replicator::Replicator(Parts parts, Ring ring)
 Replicator::~Replicator() {  // NOLINT(bugprone-exception-escape)
   if (ended_) return;
   context_.stop();
-  parts_.loop.Await();
+  dependencies_.loop.Await();
   thread_.TakeOver();
   EndThread();
 }
@@ -73,8 +74,8 @@ void Replicator::EndThread() {
   CloseAll();
   for (asio::steady_timer* const timer : {&tick_, &beat_, &end_}) timer->cancel();
   ended_ = true;
-  parts_.loop.Clear();
-  parts_.cell.acks.EndAll();
+  dependencies_.loop.Clear();
+  cell_.acks.EndAll();
 }
 
 std::uint64_t Replicator::head() const {
@@ -192,26 +193,26 @@ void Replicator::RequestTick() {
 void Replicator::Tick() {
   const HostInstant now = hub_.clock().HostNow();
   const bool is_idle = now - changed_at_ >= kIdleAfter;
-  parts_.cell.is_idle = is_idle;  // before the changes are taken, so that later ones begin a tick
+  cell_.is_idle = is_idle;  // before the changes are taken, so that later ones begin a tick
   TakeChanges();
   const std::uint64_t end = head();
   const std::uint64_t brought = end - std::exchange(seen_, end);
   FitRing();
   if (brought > 0) {
     changed_at_ = now;
-    parts_.cell.is_idle = false;
+    cell_.is_idle = false;
   }
   const std::vector<ReplicaPtr> all = AllReplicas();
   for (const ReplicaPtr& replica : all) Send(replica);
-  if (parts_.cell.acks.size() > 0) JudgeReplicas();  // They may have all of it already.
+  if (cell_.acks.size() > 0) JudgeReplicas();  // They may have all of it already.
   if (brought > kManyBytes) return ArmTick(kTickWithManyChanges);
   ArmTick(is_idle && brought == 0 ? kTickWithout : kTickWithChanges);
 }
 
 // Puts all changes into the ring.
 void Replicator::TakeChanges() {
-  parts_.cell.acks.BeginTick();
-  if (parts_.has_saver) {
+  cell_.acks.BeginTick();
+  if (dependencies_.has_saver) {
     hub_.TakeAll();
   } else {
     // The ring needs no ids of limits, so this is what frees them.
@@ -221,7 +222,7 @@ void Replicator::TakeChanges() {
     static_cast<void>(hub_.reader().TakeLimits());
     hub_.reader().EndSave();
   }
-  parts_.cell.acks.EndTick(head());
+  cell_.acks.EndTick(head());
 }
 
 // repl-backlog-size may have changed.
@@ -299,11 +300,11 @@ void Replicator::JudgeReplicas() {
     const AckBody& last = replica->source.acked();
     if (last.synced) acked.push_back(last.offset);
   }
-  parts_.cell.admits_until.store(
+  cell_.admits_until.store(
       std::min(NthLatest(std::move(promised), for_lease), NthLatest(std::move(heard), for_acks)),
       std::memory_order_relaxed);
   std::ranges::sort(acked, std::ranges::greater());
-  parts_.cell.acks.Judge(acked);
+  cell_.acks.Judge(acked);
 }
 
 // --- Replicas ---
@@ -384,7 +385,7 @@ void Replicator::Receive(const ReplicaPtr& replica) {
     if (const auto asked = replica->source.TakeTakeover()) {
       ++replica->requests;
       if (!ending_) {
-        parts_.on_takeover_asked(replica->sync.request.run_id, asked->newest);
+        dependencies_.on_takeover_asked(replica->sync.request.run_id, asked->newest);
       } else {
         RefuseAtEnd(replica);
         if (replica->closed) return;
@@ -415,7 +416,7 @@ bool Replicator::NoteFrame(Replica& replica, const Frame& frame) {
   }
   if (is_new) {
     spdlog::info("replica {} has the whole state", replica.name());
-    parts_.on_in_sync();
+    dependencies_.on_in_sync();
   }
   return true;
 }

@@ -48,7 +48,7 @@ static_assert(kReplicasMax + 2 * kDescriptorsPerLoop < kDescriptorsForReplicatio
 
 class Replicator final : public ChangeConsumer {
  public:
-  struct Parts {
+  struct Dependencies {
     LoopThread& loop;  // the replicator's alone until its end
     ChangeHub& hub;
     const Settings& settings;
@@ -64,7 +64,7 @@ class Replicator final : public ChangeConsumer {
   };
   // Begins to send a history, whose frames so far are in the ring, on the thread of the loop. All
   // references must outlive it.
-  Replicator(Parts parts, Ring ring);
+  Replicator(Dependencies dependencies, Ring ring);
   // Closes all replicas.
   ~Replicator() override;  // NOLINT(bugprone-exception-escape): replicator.cc says why
 
@@ -158,9 +158,10 @@ class Replicator final : public ChangeConsumer {
   void YieldTo(Replica& replica) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
   [[nodiscard]] std::vector<ReplicaPtr> AllReplicas() const;
 
-  const Parts parts_;
+  const Dependencies dependencies_;
   ChangeHub& hub_;
   const Settings& settings_;
+  PrimaryCell& cell_;
   asio::io_context& context_;  // the loop's
   ThreadRole thread_;          // of weir-replicator
   asio::steady_timer tick_ ABSL_GUARDED_BY(thread_);

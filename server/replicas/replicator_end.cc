@@ -24,7 +24,7 @@ void Replicator::LetYieldLeave() {
 }
 
 Replicator::Ended Replicator::End() {
-  parts_.loop.Await();
+  dependencies_.loop.Await();
   thread_.TakeOver();
   const bool yielded =
       successor_ && successor_->has_yield && successor_->sent == successor_->out.size();
@@ -87,8 +87,7 @@ void Replicator::YieldTo(Replica& replica) {
   if (&replica != successor_.get() || !may_yield_) return;
   MutexLock lock(mutex_);
   if (!replica.source.is_level(ring_)) return;
-  const bool is_confirmed =
-      replica.source.acked().offset == ring_.head() && parts_.cell.acks.size() == 0;
+  const bool is_confirmed = replica.source.acked().offset == ring_.head() && cell_.acks.size() == 0;
   if (awaits_acks_ && !is_confirmed) return;
   replica.source.AppendYield(ending_->term, hub_.clock().Now(), replica.out);
   replica.has_yield = true;

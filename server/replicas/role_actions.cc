@@ -230,7 +230,7 @@ void ReplicationControl::Do(const BeginHistory& action) {
 void ReplicationControl::BeginReplicator(Ring ring) {
   ended_.reset();
   auto replicator = std::make_shared<Replicator>(
-      Replicator::Parts{
+      Replicator::Dependencies{
           .loop = replicator_loop_,
           .hub = hub_,
           .settings = services_.settings,
@@ -374,12 +374,12 @@ void ReplicationControl::Do(const OpenLink& action) {
   const MutexLock lock(mutex_);
   if (action.is_told) was_synced_ = false;
   link_ = std::make_unique<PrimaryLink>(
-      PrimaryLink::Parts{.loop = link_loop_,
-                         .services = services_,
-                         .clock = clock_,
-                         .followed = *followed_,
-                         .tls = link_tls_,
-                         .post = [this](RoleEvent event) { Post(std::move(event)); }},
+      PrimaryLink::Dependencies{.loop = link_loop_,
+                                .services = services_,
+                                .clock = clock_,
+                                .followed = *followed_,
+                                .tls = link_tls_,
+                                .post = [this](RoleEvent event) { Post(std::move(event)); }},
       action, term);
 }
 
