@@ -17,8 +17,7 @@ namespace {
 
 namespace beast = boost::beast;
 
-// The room that stays allocated between two requests (GiveBack): fields, and bytes of a head and of
-// a body.
+// The room that ShrinkBuffers leaves allocated: fields, and bytes of a head and of a body.
 constexpr std::size_t kFieldsKept = 16;
 constexpr std::size_t kHeadKept = 512;
 constexpr std::size_t kBodyKept = 256;
@@ -394,7 +393,7 @@ HttpResult HttpRequestParser::Fail(int status, std::string_view what) noexcept {
   return HttpResult::kError;
 }
 
-void HttpRequestParser::GiveBack() noexcept {
+void HttpRequestParser::ShrinkBuffers() noexcept {
   if (stage_ != Stage::kHead) return;
   head_ = {};
   body_ = {};
@@ -418,7 +417,7 @@ void HttpRequestParser::Wipe() noexcept {
 void HttpRequestParser::Abandon() noexcept {
   stage_ = Stage::kHead;
   Wipe();
-  GiveBack();
+  ShrinkBuffers();
 }
 
 std::size_t HttpRequestParser::held_bytes() const noexcept {

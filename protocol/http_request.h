@@ -142,7 +142,7 @@ class HttpRequestParser {
 
   // Between two requests: frees the memory of a large one, or overwrites the copies of bytes of the
   // last one. Both invalidate head() and body(), and do nothing while a body is being read.
-  void GiveBack() noexcept;
+  void ShrinkBuffers() noexcept;
   void Wipe() noexcept;
 
   // Overwrites and frees what an unfinished request holds. Parse() must not be called any more.

@@ -15,7 +15,7 @@
 namespace weir {
 namespace {
 
-// The room that stays allocated between two requests (GiveBack): words, and bytes of unquoted text.
+// The room that ShrinkBuffers leaves allocated: words, and bytes of unquoted text.
 constexpr std::size_t kWordsKept = 32;
 constexpr std::size_t kUnquotedKept = 256;
 
@@ -114,7 +114,7 @@ void RespParser::Restart() noexcept {
   failure_.reset();
 }
 
-void RespParser::GiveBack() noexcept {
+void RespParser::ShrinkBuffers() noexcept {
   words_.clear();
   if (words_.capacity() > kWordsKept) words_ = std::vector<std::string_view>();
   if (extents_.empty() && extents_.capacity() > kWordsKept) extents_ = std::vector<Extent>();

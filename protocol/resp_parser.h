@@ -140,7 +140,7 @@ class RespParser {
   void Restart() noexcept;
 
   // Frees the memory of a large request that was executed. Invalidates words().
-  void GiveBack() noexcept;
+  void ShrinkBuffers() noexcept;
 
   // Overwrites the copies of words that it holds. Invalidates words().
   void Wipe() noexcept;

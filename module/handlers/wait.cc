@@ -120,8 +120,8 @@ class WaitedKeys {
     return buckets;
   }
 
-  // Gives the parts back. Requires: opened to write.
-  void GiveBack() {
+  // Returns the tokens. Requires: opened to write.
+  void ReturnTokens() {
     for (std::size_t i = 0; i < parts().size(); ++i) {
       OpenKey& key = keys_[waiter_.key_of_part[i]];
       const auto [id, bucket] = Find(key, parts()[i].limit);
@@ -177,9 +177,9 @@ int OnUnblocked(redis::Context* context, redis::String** words, int count) noexc
 
 // Gives back the tokens of clients that have gone or were answered. Called by a timer, so that
 // replicas get the change.
-void GiveBackDetached(redis::Context* context, void* /*data*/) {
+void ReturnTokensOfDetached(redis::Context* context, void* /*data*/) {
   if (redis::AvoidReplicaTraffic() != 0) {  // a failover is under way
-    redis::CreateTimer(context, kPauseMillis, GiveBackDetached, nullptr);
+    redis::CreateTimer(context, kPauseMillis, ReturnTokensOfDetached, nullptr);
     return;
   }
   std::vector<ModuleWaiter*> waiters = std::exchange(Detached(), {});
@@ -189,7 +189,7 @@ void GiveBackDetached(redis::Context* context, void* /*data*/) {
     // A primary that has become a replica only unblocks its waiters: the new primary has their
     // charges.
     if ((redis::GetContextFlags(context) & redis::kReplica) == 0) {
-      WaitedKeys(context, *waiter, redis::kWrite).GiveBack();
+      WaitedKeys(context, *waiter, redis::kWrite).ReturnTokens();
     }
     redis::UnblockClient(waiter->client, waiter);
   }
@@ -203,7 +203,7 @@ ModuleWaiter* Detach(redis::Context* context, redis::BlockedClient* client) {
   ModuleWaiter* const waiter = found->second;
   TheWaiters().erase(found);
   redis::StopTimer(context, waiter->timer, nullptr);
-  if (Detached().empty()) redis::CreateTimer(context, 0, GiveBackDetached, nullptr);
+  if (Detached().empty()) redis::CreateTimer(context, 0, ReturnTokensOfDetached, nullptr);
   Detached().push_back(waiter);
   return waiter;
 }
@@ -212,7 +212,7 @@ void OnDisconnect(redis::Context* context, redis::BlockedClient* client) noexcep
   Detach(context, client);
 }
 
-// CLIENT UNBLOCK: answers with a denial, for the buckets as they will be after GiveBack.
+// CLIENT UNBLOCK: answers with a denial, for the buckets as they will be after ReturnTokens.
 int OnUnblockCommand(redis::Context* context, redis::String** words, int count) noexcept {
   Call call(WaitRow(), context, {words, static_cast<std::size_t>(count)});
   const ModuleWaiter* const waiter = Detach(context, redis::GetBlockedClientHandle(context));

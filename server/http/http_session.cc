@@ -194,8 +194,8 @@ void HttpSession::FinishDelayed(std::string& replies, const WaitOutcome& outcome
 }
 
 void HttpSession::OnSent() {
-  delayed_.GiveBack();
-  if (!rest_) parser_.GiveBack();
+  delayed_.ShrinkBuffers();
+  if (!rest_) parser_.ShrinkBuffers();
 }
 
 }  // namespace weir

@@ -132,7 +132,7 @@ class DelayedReplies {
     awaited_ = {};
   }
   // Frees the memory of a turn with many replies, and may forget them. Requires: they are sent.
-  void GiveBack() {
+  void ShrinkBuffers() {
     if (replies_.capacity() > kDelayedKept) replies_ = std::vector<Reply>();
   }
 

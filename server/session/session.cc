@@ -33,8 +33,8 @@ Session::~Session() { DropWaiter(); }
 // An idle client must cost little memory, even after large commands.
 void Session::OnSent() {
   if (client_.news()) client_.news()->outbox.OnSent();
-  delayed_.GiveBack();
-  parser_.GiveBack();
+  delayed_.ShrinkBuffers();
+  parser_.ShrinkBuffers();
 }
 
 std::size_t Session::held_bytes() const {

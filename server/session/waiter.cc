@@ -14,7 +14,7 @@ ServerWaiter::ServerWaiter(Worker& worker, const ClientRecord& client, const Par
 }
 
 ServerWaiter::~ServerWaiter() {
-  if (!over_) GiveBack();
+  if (!over_) ReturnTokens();
 }
 
 bool ServerWaiter::Serve(RespWriter& reply, Instant now) {
@@ -38,11 +38,11 @@ bool ServerWaiter::Serve(RespWriter& reply, Instant now) {
 void ServerWaiter::Withdraw(RespWriter& reply, Instant now) {
   WEIR_CHECK(!over_);
   over_ = true;
-  GiveBack();
+  ReturnTokens();
   Answer(reply, worker_.services.limiter.Withdraw(request_.reservation(), now));
 }
 
-void ServerWaiter::GiveBack() {
+void ServerWaiter::ReturnTokens() {
   Services& services = worker_.services;
   if (!services.open_waits.Remove(request_.reservation())) return;
   services.limiter.ReturnTokens(request_.reservation());

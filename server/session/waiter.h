@@ -78,7 +78,7 @@ class ServerWaiter final : public Waiter {
 
  private:
   void Answer(RespWriter& reply, const Verdict& verdict);
-  void GiveBack();
+  void ReturnTokens();
 
   Worker& worker_;
   const PendingRequest request_;

@@ -79,10 +79,10 @@ TEST(HttpMemoryTest, FreesTheMemoryOfALargeRequest) {
                             "\r\nContent-Length: 100000\r\n\r\n" + std::string(100'000, 'x');
   ASSERT_EQ(ReadAll(parser, large, 1'000), 1U);
   EXPECT_GE(parser.held_bytes(), 110'000U);
-  parser.GiveBack();
+  parser.ShrinkBuffers();
   EXPECT_LE(parser.held_bytes(), idle + 1'536) << "a little is kept";
   ASSERT_EQ(ReadAll(parser, MixedHttpRequests(), 1'000), 4U);
-  parser.GiveBack();
+  parser.ShrinkBuffers();
   EXPECT_LE(parser.held_bytes(), idle + 1'536);
 }
 
@@ -96,7 +96,7 @@ TEST(HttpMemoryTest, KeepsTheMemoryOfAnUnfinishedRequest) {
     result = parser.Parse(std::string_view(bytes).substr(begin, end - begin));
     begin += parser.consumed();
     if (result == HttpResult::kHead) parser.KeepBody(600);
-    if (end < bytes.size()) parser.GiveBack();
+    if (end < bytes.size()) parser.ShrinkBuffers();
   }
   ASSERT_EQ(result, HttpResult::kRequest);
   EXPECT_EQ(parser.body(), std::string(599, 'x') + "y");

@@ -111,13 +111,13 @@ TEST(RespParserMemoryTest, FreesTheMemoryOfALargeRequest) {
   const std::string large = RequestOf(1000);
   const std::string small = RequestOf(10);
   ASSERT_EQ(parser.Parse(large), ParseResult::kCommand);
-  parser.GiveBack();
+  parser.ShrinkBuffers();
   allocated_bytes = 0;
   ASSERT_EQ(parser.Parse(large), ParseResult::kCommand);
   EXPECT_GE(allocated_bytes, 1000 * sizeof(std::string_view)) << "it had been given back";
-  parser.GiveBack();
+  parser.ShrinkBuffers();
   ASSERT_EQ(parser.Parse(small), ParseResult::kCommand);
-  parser.GiveBack();
+  parser.ShrinkBuffers();
   allocations = 0;
   ASSERT_EQ(parser.Parse(small), ParseResult::kCommand);
   EXPECT_EQ(allocations, 0U) << "a little is kept";
@@ -128,7 +128,7 @@ TEST(RespParserMemoryTest, KeepsTheMemoryOfAnUnfinishedRequest) {
   const std::string request = RequestOf(100);
   for (std::size_t bytes = 1; bytes < request.size(); bytes += 7) {
     ASSERT_EQ(parser.Parse(std::string_view(request).substr(0, bytes)), ParseResult::kNeedMore);
-    parser.GiveBack();
+    parser.ShrinkBuffers();
   }
   ASSERT_EQ(parser.Parse(request), ParseResult::kCommand);
   EXPECT_EQ(parser.words().size(), 100U);

@@ -43,7 +43,7 @@ class ModelHistory {
       case Turn::What::kReserve:
         return Reserve(turn);
       case Turn::What::kGiveBack:
-        return GiveBack(turn);
+        return ReturnTokens(turn);
       case Turn::What::kReset:
       case Turn::What::kResetAll:
         return Reset(turn);
@@ -222,10 +222,10 @@ class ModelHistory {
     return longest;
   }
 
-  void GiveBack(const Turn& turn) {
+  void ReturnTokens(const Turn& turn) {
     if (waiters_.empty()) return;
     const std::size_t place = PlaceOf(turn);
-    model_.GiveBack(waiters_[place]);
+    model_.ReturnTokens(waiters_[place]);
     OnGiveBack(place);
     waiters_.erase(waiters_.begin() + static_cast<std::ptrdiff_t>(place));
   }

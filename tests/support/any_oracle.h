@@ -63,8 +63,8 @@ class AnyOracle {
     if (auto* bucket = std::get_if<LogOracle>(&log_)) return bucket->Reserve(now, cost);
     return {};
   }
-  void GiveBack(const LogOracle::Promise& promise) {
-    if (auto* bucket = std::get_if<LogOracle>(&log_)) bucket->GiveBack(promise);
+  void ReturnTokens(const LogOracle::Promise& promise) {
+    if (auto* bucket = std::get_if<LogOracle>(&log_)) bucket->ReturnTokens(promise);
   }
 
   // Bans the limit, after it has denied, if it says ban=. Returns whether that changed anything.

@@ -167,9 +167,9 @@ class ModelLimiter {
     return verdict;
   }
 
-  void GiveBack(const Reservation& reservation) {
+  void ReturnTokens(const Reservation& reservation) {
     for (const auto& [bucket, promise] : reservation.promises) {
-      logs_.at(bucket).GiveBack(promise);
+      logs_.at(bucket).ReturnTokens(promise);
     }
   }
 

@@ -108,7 +108,7 @@ class LogOracle {
   }
 
   // Undoes the reservation, unless a later request changed the bucket.
-  void GiveBack(const Promise& promise) {
+  void ReturnTokens(const Promise& promise) {
     if (promise.full_at == 0 || promise.full_at != FullAt()) return;
     if (promise.ban_end_after != ban_end_) return;
     log_ = promise.before;

@@ -79,13 +79,13 @@ TEST(DelayedRepliesTest, MissedAcknowledgementsReplaceWhatWaitedForThem) {
   EXPECT_EQ(After(delayed, "ABcD", neither), "x?ycz") << "what is not saved comes first";
 }
 
-TEST(DelayedRepliesTest, TheMemoryOfManyIsGivenBack) {
+TEST(DelayedRepliesTest, TheMemoryOfManyIsFreed) {
   Delayed delayed;
   delayed.Add(0, 1, kAsked, 'x');
-  delayed.GiveBack();
+  delayed.ShrinkBuffers();
   EXPECT_EQ(delayed.begin(), 0U) << "few are kept";
   for (std::size_t i = 1; i <= kDelayedKept; ++i) delayed.Add(i, i + 1, kAsked, 'x');
-  delayed.GiveBack();
+  delayed.ShrinkBuffers();
   EXPECT_FALSE(delayed.begin());
 }
 
