@@ -4,7 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include "core/base/status.h"
-#include "server/health/note.h"
+#include "server/health/add_event.h"
 #include "server/os/log.h"
 #include "server/session/services.h"
 

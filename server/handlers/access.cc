@@ -21,7 +21,7 @@
 #include "server/commands/command_table.h"
 #include "server/commands/handlers.h"
 #include "server/handlers/aside_waiter.h"
-#include "server/health/note.h"
+#include "server/health/add_event.h"
 #include "server/session/call.h"
 
 namespace weir {

@@ -18,7 +18,7 @@
 #include "server/access/glob.h"
 #include "server/commands/handlers.h"
 #include "server/config/options.h"
-#include "server/health/note.h"
+#include "server/health/add_event.h"
 #include "server/os/log.h"
 #include "server/os/wipe.h"
 #include "server/session/call.h"

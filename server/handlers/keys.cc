@@ -5,7 +5,7 @@
 #include "core/limiter/isolation.h"
 #include "protocol/arg_reader.h"
 #include "server/commands/handlers.h"
-#include "server/health/note.h"
+#include "server/health/add_event.h"
 #include "server/session/call.h"
 
 namespace weir {

@@ -16,7 +16,7 @@
 #include "server/commands/command_table.h"
 #include "server/handlers/aside_waiter.h"
 #include "server/handlers/trim_waiter.h"
-#include "server/health/note.h"
+#include "server/health/add_event.h"
 #include "server/session/call.h"
 #include "server/session/verdict_reader.h"
 #include "server/session/waiter.h"

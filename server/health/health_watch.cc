@@ -14,7 +14,7 @@
 #include "core/table/table_bound.h"
 #include "server/commands/command_table.h"
 #include "server/config/version.h"
-#include "server/health/note.h"
+#include "server/health/add_event.h"
 #include "server/os/process.h"
 #include "server/session/services.h"
 #include "server/session/worker.h"

@@ -1,4 +1,4 @@
-#include "server/health/note.h"
+#include "server/health/add_event.h"
 
 #include <chrono>
 #include <utility>
