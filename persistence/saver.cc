@@ -30,19 +30,19 @@ Saver::~Saver() { hub_.Detach(fold_); }
 absl::Status Saver::Save() {
   if (!failure_.ok() && clock_.HostNow() < retry_at_) return failure_;
   const absl::Status saved = SaveNow();
-  return saved.ok() ? saved : NoteFailure(saved);
+  return saved.ok() ? saved : OnFailure(saved);
 }
 
 absl::Status Saver::LinkTo(const std::string& directory) {
   if (!storage_) return failure_;  // of an earlier call since the tick
   const absl::Status flushed = storage_->Flush(clock_.Now());
-  return flushed.ok() ? storage_->LinkTo(directory) : NoteFailure(flushed);
+  return flushed.ok() ? storage_->LinkTo(directory) : OnFailure(flushed);
 }
 
 absl::Status Saver::SaveAndStop() {
   absl::Status saved = SaveNow();
   if (saved.ok()) saved = storage_->MarkStopped(clock_.Now());
-  return saved.ok() ? saved : NoteFailure(saved);
+  return saved.ok() ? saved : OnFailure(saved);
 }
 
 absl::Status Saver::Reopen() {
@@ -80,7 +80,7 @@ absl::Status Saver::SaveNow() {
       WEIR_RETURN_IF_ERROR(storage_->ForgetBackup());
     }
   }
-  NoteSuccess(begun, written);
+  OnSaved(begun, written);
   return absl::OkStatus();
 }
 
@@ -127,7 +127,7 @@ absl::Status Saver::WritePart(std::optional<std::size_t>& written) {
   return absl::OkStatus();
 }
 
-void Saver::NoteSuccess(HostInstant begun, std::optional<std::size_t> written) {
+void Saver::OnSaved(HostInstant begun, std::optional<std::size_t> written) {
   WEIR_CHECK(storage_ != nullptr);
   failure_ = absl::OkStatus();
   retry_after_ = kRetryMin;
@@ -140,7 +140,7 @@ void Saver::NoteSuccess(HostInstant begun, std::optional<std::size_t> written) {
   if (written) ++status_.saves;
 }
 
-absl::Status Saver::NoteFailure(const absl::Status& failure) {
+absl::Status Saver::OnFailure(const absl::Status& failure) {
   WEIR_CHECK(!failure.ok());
   storage_.reset();
   failure_ = failure;

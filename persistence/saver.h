@@ -109,8 +109,8 @@ class Saver {
   std::size_t TakePart(std::size_t first_partition);
   // Writes the part that was taken. Adds its buckets to `written` if there are any changes.
   absl::Status WritePart(std::optional<std::size_t>& written);
-  void NoteSuccess(HostInstant begun, std::optional<std::size_t> written);
-  absl::Status NoteFailure(const absl::Status& failure);
+  void OnSaved(HostInstant begun, std::optional<std::size_t> written);
+  absl::Status OnFailure(const absl::Status& failure);
 
   ChangeHub& hub_;
   ChangeReader& reader_;

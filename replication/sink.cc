@@ -99,7 +99,7 @@ void Sink::BeginLink() {
   newest_on_link_ = Instant{};
 }
 
-void Sink::NoteExact() {
+void Sink::UpdateShown() {
   if (has_all_policies() && open_.empty()) shown_ = applied_;
 }
 
@@ -127,7 +127,7 @@ void Sink::Apply(const Frame& frame) {
   newest_on_link_ = std::max(newest_on_link_, frame.time);
   const bool is_ahead = frame.kind == FrameKind::kHeartbeat && heartbeat_.head != applied_;
   if (synced_ && !is_ahead) exact_time_ = std::max(exact_time_, frame.time);
-  NoteExact();
+  UpdateShown();
 }
 
 bool Sink::ApplyBody(const Frame& frame) {
@@ -220,18 +220,18 @@ bool Sink::ApplyPolicyList(const Frame& frame) {
 
 bool Sink::ApplyOverrides(const Frame& frame) {
   const std::optional<std::uint16_t> partition = target_.ApplyOverrides(frame.body, !copying_);
-  return partition && NotePart(frame, *partition, false);
+  return partition && AddPart(frame, *partition, false);
 }
 
 bool Sink::ApplyPartition(const Frame& frame) {
   const SinkTarget::Part part = {.first = !copying_, .last = !frame.has_more()};
   const std::optional<std::uint16_t> partition =
       target_.ApplyPartition(frame.body, part, frame.time);
-  return partition && NotePart(frame, *partition, part.last);
+  return partition && AddPart(frame, *partition, part.last);
 }
 
-// Notes that a part of a copy of the partition was taken.
-bool Sink::NotePart(const Frame& frame, std::uint16_t partition, bool is_last) {
+// Counts a part of a copy of the partition, which the target has applied.
+bool Sink::AddPart(const Frame& frame, std::uint16_t partition, bool is_last) {
   if (partition >= kPartitionCount) return false;
   copied_bytes_ = (copying_ ? copied_bytes_ : 0) + frame.body.size();
   if (!is_last) synced_ = false;

@@ -175,7 +175,7 @@ class Sink {
   // This server has all changes that its primary made before this time; Instant{}: it was never in
   // sync. The time of a heartbeat does not count while changes are on their way.
   [[nodiscard]] Instant exact_time() const noexcept { return exact_time_; }
-  // The latest on this link, which ACK echoes; Instant{} before the first. For TimeShift::Note.
+  // The latest on this link, which ACK echoes; Instant{} before the first. For TimeShift::Add.
   [[nodiscard]] Instant newest_on_link() const noexcept { return newest_on_link_; }
   // The primary's head and lease as of the last heartbeat.
   [[nodiscard]] const HeartbeatBody& heartbeat() const noexcept { return heartbeat_; }
@@ -183,7 +183,7 @@ class Sink {
  private:
   void BeginLink();
   void Fail(std::string error);
-  void NoteExact();
+  void UpdateShown();
   [[nodiscard]] bool has_all_policies() const noexcept { return policies_as_of_ == applied_; }
   void Apply(const Frame& frame);
   [[nodiscard]] bool ApplyBody(const Frame& frame);
@@ -193,7 +193,7 @@ class Sink {
   [[nodiscard]] bool ApplyPolicyList(const Frame& frame);
   [[nodiscard]] bool ApplyOverrides(const Frame& frame);
   [[nodiscard]] bool ApplyPartition(const Frame& frame);
-  [[nodiscard]] bool NotePart(const Frame& frame, std::uint16_t partition, bool is_last);
+  [[nodiscard]] bool AddPart(const Frame& frame, std::uint16_t partition, bool is_last);
   [[nodiscard]] bool ApplySkip(const Frame& frame);
   [[nodiscard]] bool ApplySynced(const Frame& frame);
   [[nodiscard]] bool ApplyYield(const Frame& frame);

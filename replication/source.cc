@@ -66,12 +66,12 @@ void Source::AppendRefusal(Instant now, std::string& out) {
   Append(FrameKind::kRefuse, 0, now, {}, out);
 }
 
-bool Source::Note(const Frame& frame) {
+bool Source::HandleFrame(const Frame& frame) {
   switch (frame.kind) {
     case FrameKind::kAck:
-      return NoteAck(frame);
+      return HandleAck(frame);
     case FrameKind::kNeed:
-      return NoteNeed(frame);
+      return HandleNeed(frame);
     case FrameKind::kTakeover:
       takeover_ = ReadTakeoverBody(frame.body);
       return takeover_.has_value();
@@ -88,7 +88,7 @@ void Source::AppendRing(const Ring& ring, Instant now, std::string& out) {
   WEIR_CHECK(*cursor > cursor_);
   cursor_ = *cursor;
   sent_ = std::max(sent_, cursor_);
-  NoteGaps(std::string_view(out).substr(begin));
+  CollectGaps(std::string_view(out).substr(begin));
 }
 
 void Source::Skip(const Ring& ring, Instant now, std::string& out) {
@@ -103,7 +103,7 @@ void Source::Skip(const Ring& ring, Instant now, std::string& out) {
   synced_ = false;
 }
 
-void Source::NoteGaps(std::string_view frames) {
+void Source::CollectGaps(std::string_view frames) {
   while (!frames.empty()) {
     const std::size_t size = FrameSizeFrom(frames);
     constexpr std::size_t kKindAt = 4;
@@ -126,7 +126,7 @@ void Source::Append(FrameKind kind, std::uint8_t flags, Instant now, std::string
   AppendFrame(frame, out);
 }
 
-bool Source::NoteAck(const Frame& frame) {
+bool Source::HandleAck(const Frame& frame) {
   const std::optional<AckBody> ack = ReadAckBody(frame.body);
   if (!ack || ack->offset > sent_ || ack->newest < acked_.newest) return false;
   // A replica may have less on its disk than the offset at which the link begins.
@@ -136,7 +136,7 @@ bool Source::NoteAck(const Frame& frame) {
   return true;
 }
 
-bool Source::NoteNeed(const Frame& frame) {
+bool Source::HandleNeed(const Frame& frame) {
   const std::optional<NeedBody> need = ReadNeedBody(frame.body);
   if (!need) return false;
   set_.AddAll(need->partitions);

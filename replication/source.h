@@ -106,9 +106,9 @@ class Source {
   // Appends the answer to a TAKEOVER that the primary does not grant. Requires: as AppendHeartbeat.
   void AppendRefusal(Instant now, std::string& out);
 
-  // Takes a frame from the replica. Returns false for one that no replica sends: a kind that is
+  // Handles a frame of the replica. Returns false for one that no replica sends: a kind that is
   // not ACK, NEED or TAKEOVER, a damaged body, an offset that was not sent or that falls.
-  [[nodiscard]] bool Note(const Frame& frame);
+  [[nodiscard]] bool HandleFrame(const Frame& frame);
   // The request of the replica to become the primary, if one has come since the last call.
   [[nodiscard]] std::optional<TakeoverBody> TakeTakeover() noexcept {
     return std::exchange(takeover_, std::nullopt);
@@ -130,11 +130,11 @@ class Source {
 
   void AppendRing(const Ring& ring, Instant now, std::string& out);
   void Skip(const Ring& ring, Instant now, std::string& out);
-  void NoteGaps(std::string_view frames);
+  void CollectGaps(std::string_view frames);
   void Append(FrameKind kind, std::uint8_t flags, Instant now, std::string_view body,
               std::string& out);
-  [[nodiscard]] bool NoteAck(const Frame& frame);
-  [[nodiscard]] bool NoteNeed(const Frame& frame);
+  [[nodiscard]] bool HandleAck(const Frame& frame);
+  [[nodiscard]] bool HandleNeed(const Frame& frame);
 
   std::uint64_t cursor_;
   std::uint64_t sent_;  // the greatest offset that the replica may have applied

@@ -4,7 +4,7 @@
 
 namespace weir {
 
-void TimeShift::Note(Instant frame_time, HostInstant now) {
+void TimeShift::Add(Instant frame_time, HostInstant now) {
   const Sample sample = {.ahead = frame_time.time_since_epoch() - now.time_since_epoch(),
                          .at = now};
   WEIR_CHECK(samples_.empty() || samples_.back().at <= now);
@@ -18,7 +18,7 @@ void TimeShift::Note(Instant frame_time, HostInstant now) {
 
 Nanos TimeShift::At(HostInstant now) const {
   WEIR_CHECK(!samples_.empty());
-  // Those that have left the window since the last Note.
+  // Samples may have left the window since the last Add.
   std::size_t first = 0;
   while (first + 1 < samples_.size() && samples_[first].at < now - kWindow) ++first;
   return ValueAt(samples_[first], now);

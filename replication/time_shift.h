@@ -29,14 +29,14 @@ class TimeShift {
   // (now - t) / kDriftDivisor: 200 ppm, for two clocks.
   static constexpr std::int64_t kDriftDivisor = 5000;
 
-  // Notes a frame of the primary's time, received at `now` by the own clock. Requires: `now` is not
+  // Adds a frame of the primary's time, received at `now` by the own clock. Requires: `now` is not
   // below that of an earlier call.
-  void Note(Instant frame_time, HostInstant now);
+  void Add(Instant frame_time, HostInstant now);
 
-  // True before the first Note.
+  // True before the first Add.
   [[nodiscard]] bool empty() const noexcept { return samples_.empty(); }
 
-  // To be added to the own clock. Requires: !empty(), and `now` as for Note.
+  // To be added to the own clock. Requires: !empty(), and `now` as for Add.
   [[nodiscard]] Nanos At(HostInstant now) const;
 
   // Forgets all frames: the next one is of another primary.

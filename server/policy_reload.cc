@@ -27,7 +27,7 @@ void ReloadPolicyFile(Services& services) {
                          EscapedForLog(StdView(reloaded.message())));
   }
   spdlog::info("received SIGHUP: read the policy file again");
-  Note(services, ServerEventKind::kPolicy, "", "SIGHUP: read the policy file again");
+  AddEvent(services, ServerEventKind::kPolicy, "", "SIGHUP: read the policy file again");
 }
 
 }  // namespace weir

@@ -37,13 +37,13 @@ std::optional<std::string> LoadString(redis::Io* file) {
   return string;
 }
 
-void NoteForSweeper(redis::Io* file, Module& module, KeyBuckets& value) {
+void ScheduleSweep(redis::Io* file, Module& module, KeyBuckets& value) {
   const redis::String* const name = redis::GetKeyNameFromIO(file);
   if (name == nullptr || module.options.allow_explicit_time) return;
   std::size_t bytes = 0;
   const char* const text = redis::StringPtrLen(name, &bytes);
-  module.sweeper.Note(redis::GetContextFromIO(file), redis::GetDbIdFromIO(file), {text, bytes},
-                      value, WallTime());
+  module.sweeper.Schedule(redis::GetContextFromIO(file), redis::GetDbIdFromIO(file), {text, bytes},
+                          value, WallTime());
 }
 
 void* Load(redis::Io* file, int encoding) noexcept {
@@ -54,7 +54,7 @@ void* Load(redis::Io* file, int encoding) noexcept {
   if (!saved || saved->is_change) return nullptr;
   KeyBuckets* const value = NewValue(module);
   FillValue(module, *saved, *value);
-  NoteForSweeper(file, module, *value);
+  ScheduleSweep(file, module, *value);
   return value;
 }
 

@@ -21,8 +21,8 @@ void HoldSweeper::StartTimer(redis::Context* context, redis::Millis pause) {
   has_timer_ = true;
 }
 
-void HoldSweeper::Note(redis::Context* context, int db, std::string_view key, KeyBuckets& value,
-                       Instant now) {
+void HoldSweeper::Schedule(redis::Context* context, int db, std::string_view key, KeyBuckets& value,
+                           Instant now) {
   const HoldTable* const holds = value.holds();
   if (!holds) return;
   Instant due = Instant::max();

@@ -30,8 +30,9 @@ class HoldSweeper {
   static constexpr redis::Millis kPauseMillis = 100;
   static constexpr redis::Millis kBusyPauseMillis = 2;
 
-  // Notes when a value has to be swept. To be called after its holds have changed.
-  void Note(redis::Context* context, int db, std::string_view key, KeyBuckets& value, Instant now);
+  // Remembers when a value has to be swept. To be called after its holds have changed.
+  void Schedule(redis::Context* context, int db, std::string_view key, KeyBuckets& value,
+                Instant now);
 
  private:
   // The most keys that one call sweeps: clients wait for it.

@@ -41,7 +41,7 @@ class HoldFiller {
     }
     Hold* const open = holds->FindOpen(KeyBuckets::kKey, saved.id);
     if (!open || (saved.hold && IsRenewal(*open, *saved.hold))) return;
-    NoteHeld(open->parts());
+    MarkHeldAsChanged(open->parts());
     module_.keeper.ForgetOpen(*holds, *open);
   }
 
@@ -51,12 +51,12 @@ class HoldFiller {
     if (!hold || !SetIds(*hold)) return;
     HoldTable& holds = value_.MakeHolds();
     if (Hold* const open = holds.FindOpen(KeyBuckets::kKey, saved.id)) {
-      NoteHeld(open->parts());
+      MarkHeldAsChanged(open->parts());
       holds.Renew(*open, hold->expiry);
       return;
     }
     if (!hold->settled) {
-      NoteHeld(hold->parts);
+      MarkHeldAsChanged(hold->parts);
       for (const HoldPart& part : hold->parts) {
         // The held limit takes its place among the buckets.
         if (changed_.contains(part.limit) && !value_.Find(part.limit)) value_.Keep(part.limit, {});
@@ -97,7 +97,7 @@ class HoldFiller {
     }
     return value_.size() + added <= kKeyBucketsMax;
   }
-  void NoteHeld(std::span<const HoldPart> parts) {
+  void MarkHeldAsChanged(std::span<const HoldPart> parts) {
     for (const HoldPart& part : parts) {
       if (IsHeld(part.limit) && part.cost > 0) changed_.insert(part.limit);
     }
@@ -283,7 +283,7 @@ void OpenKey::Look(Instant now) {
 void OpenKey::Sweep(Instant now) {
   ExpireHolds(now);
   Commit(now);
-  NoteForSweeper(now);  // if the holds were renewed, nothing was committed
+  ScheduleSweep(now);  // if the holds were renewed, nothing was committed
 }
 
 std::size_t OpenKey::Trim(const Trimmer& trimmer, Instant now) {
@@ -298,11 +298,11 @@ std::size_t OpenKey::Trim(const Trimmer& trimmer, Instant now) {
   return trimmed;
 }
 
-void OpenKey::NoteForSweeper(Instant now) {
+void OpenKey::ScheduleSweep(Instant now) {
   if (!value_ || module_.options.allow_explicit_time) return;
   std::size_t bytes = 0;
   const char* const name = redis::StringPtrLen(name_, &bytes);
-  module_.sweeper.Note(context_, redis::GetSelectedDb(context_), {name, bytes}, *value_, now);
+  module_.sweeper.Schedule(context_, redis::GetSelectedDb(context_), {name, bytes}, *value_, now);
 }
 
 HoldTable& OpenKey::MakeHolds() {
@@ -379,7 +379,7 @@ void OpenKey::Settle(redis::Millis expiry, Instant now) {
     value_ = nullptr;
   } else {
     redis::SetAbsExpire(key_, expiry);
-    if (value_->holds()) NoteForSweeper(now);
+    if (value_->holds()) ScheduleSweep(now);
   }
   redis::SignalModifiedKey(context_, name_);
 }

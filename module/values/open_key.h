@@ -120,7 +120,7 @@ class OpenKey final : public HoldStore {
   redis::Millis ForgetFull(Instant now);
   void Settle(redis::Millis expiry, Instant now);
   void Look(Instant now);
-  void NoteForSweeper(Instant now);
+  void ScheduleSweep(Instant now);
 
   Module& module_;
   redis::Context* context_;

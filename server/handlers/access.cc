@@ -149,7 +149,8 @@ void AclLoad(Call& call) {
   if (!access.has_users_file()) return call.Fail(access.Load());
   const auto load = [&access, &services = call.services(), who = call.client().user()] {
     absl::Status loaded = access.Load();
-    if (loaded.ok()) Note(services, ServerEventKind::kUsers, who ? who->name() : "", "ACL LOAD");
+    if (loaded.ok())
+      AddEvent(services, ServerEventKind::kUsers, who ? who->name() : "", "ACL LOAD");
     return loaded;
   };
   const absl::Status begun = AnswerFromAside(

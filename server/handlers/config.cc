@@ -204,7 +204,7 @@ void ConfigSet(Call& call) {
     return absl::OkStatus();
   });
   if (!changed.ok()) return call.Fail(changed);
-  if (has_changed) NoteCommand(call, ServerEventKind::kConfig);
+  if (has_changed) AddCommandEvent(call, ServerEventKind::kConfig);
   call.reply.SimpleString("OK");
 }
 

@@ -64,7 +64,7 @@ void Flush(Call& call) {
   call.Charge(kWholeTableWork);
   call.services().upkeep.Clear();
   call.MarkDirty();
-  NoteCommand(call, ServerEventKind::kFlush);
+  AddCommandEvent(call, ServerEventKind::kFlush);
   call.reply.SimpleString("OK");
 }
 

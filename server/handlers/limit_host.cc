@@ -183,7 +183,7 @@ class LimitHost {
           call_, {.aside = aside,
                   .changes = true,
                   .unblocked = "UNBLOCKED the policy is deleted, its buckets are being dropped"});
-      if (begun.ok()) return NoteCommand(call_, ServerEventKind::kPolicy);
+      if (begun.ok()) return AddCommandEvent(call_, ServerEventKind::kPolicy);
       forget();
     } else if (!shared().run_aside(forget, [] {}).ok()) {
       forget();
@@ -197,7 +197,7 @@ class LimitHost {
   void Trim(const std::shared_ptr<const Policy>& before, std::shared_ptr<const Policy> after) {
     Limiter::PolicyTrim trim(shared().limiter, shared().policies, before->limits, std::move(after));
     call_.session.Wait(std::make_unique<TrimWaiter>(thread(), std::move(trim)));
-    NoteCommand(call_, ServerEventKind::kPolicy);
+    AddCommandEvent(call_, ServerEventKind::kPolicy);
   }
   void ReloadPolicies() {
     Charge(kWholeTableWork);
@@ -210,7 +210,7 @@ class LimitHost {
                       absl::Status used = services.Use(*reading);
                       if (used.ok()) {
                         const std::string_view name = who ? std::string_view(who->name()) : "";
-                        Note(services, ServerEventKind::kPolicy, name, "RL.POLICY RELOAD");
+                        AddEvent(services, ServerEventKind::kPolicy, name, "RL.POLICY RELOAD");
                       }
                       return used;
                     },
@@ -222,7 +222,7 @@ class LimitHost {
   // client's change that is not saved yet.
   void MarkPoliciesDirty(bool changed) {
     call_.MarkDirty();
-    if (changed) NoteCommand(call_, ServerEventKind::kPolicy);
+    if (changed) AddCommandEvent(call_, ServerEventKind::kPolicy);
   }
   void MarkPolicySet(std::size_t /*arguments*/) { MarkPoliciesDirty(true); }
 

@@ -10,7 +10,8 @@
 
 namespace weir {
 
-void Note(const Services& services, ServerEventKind kind, std::string_view who, std::string text) {
+void AddEvent(const Services& services, ServerEventKind kind, std::string_view who,
+              std::string text) {
   if (!services.health_watch) return;
   const Nanos wall = services.clock.HostNow().time_since_epoch() + services.host_clock_offset();
   services.health_watch->events().Add(
@@ -20,15 +21,15 @@ void Note(const Services& services, ServerEventKind kind, std::string_view who, 
        .text = std::move(text)});
 }
 
-void NoteCommand(const Call& call, ServerEventKind kind) {
+void AddCommandEvent(const Call& call, ServerEventKind kind) {
   std::string text;
   for (const std::string_view word : RedactedWords(call.spec, call.words)) {
     if (!text.empty()) text += ' ';
     text += Truncated(word, EventLog::kTextMax);
     if (text.size() > EventLog::kTextMax) break;
   }
-  Note(call.services(), kind, call.client().user() ? call.client().user()->name() : "",
-       std::move(text));
+  AddEvent(call.services(), kind, call.client().user() ? call.client().user()->name() : "",
+           std::move(text));
 }
 
 }  // namespace weir

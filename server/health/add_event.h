@@ -12,9 +12,10 @@ struct Call;
 struct Services;
 
 // Adds an event of this moment. `who`: a user's name; empty: the server itself. Thread-safe.
-void Note(const Services& services, ServerEventKind kind, std::string_view who, std::string text);
+void AddEvent(const Services& services, ServerEventKind kind, std::string_view who,
+              std::string text);
 
 // Adds a command that has succeeded: its user, and its words without secrets.
-void NoteCommand(const Call& call, ServerEventKind kind);
+void AddCommandEvent(const Call& call, ServerEventKind kind);
 
 }  // namespace weir

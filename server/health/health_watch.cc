@@ -94,24 +94,25 @@ void HealthWatch::Look() {
   const HealthFacts facts = ReadFacts();
   const std::shared_ptr<const Health> before = health();
   auto judged = std::make_shared<const Health>(Judge(facts, *before));
-  NoteChanges(facts, *before, *judged);
+  AddEventsOfChanges(facts, *before, *judged);
   const MutexLock lock(mutex_);
   health_ = std::move(judged);
 }
 
-void HealthWatch::NoteChanges(const HealthFacts& facts, const Health& before, const Health& after) {
-  if (role_.empty()) Note(services_, ServerEventKind::kStart, "", TextOfStart(services_.state));
+void HealthWatch::AddEventsOfChanges(const HealthFacts& facts, const Health& before,
+                                     const Health& after) {
+  if (role_.empty()) AddEvent(services_, ServerEventKind::kStart, "", TextOfStart(services_.state));
   if (std::string role = TextOfRole(facts); role != role_) {
-    Note(services_, ServerEventKind::kRole, "", role);
+    AddEvent(services_, ServerEventKind::kRole, "", role);
     role_ = std::move(role);
   }
   for (const HealthReason& reason : after.reasons) {
     if (reason.code == kLoadingCode || Has(before, reason.code)) continue;
-    Note(services_, ServerEventKind::kHealth, "", reason.text);
+    AddEvent(services_, ServerEventKind::kHealth, "", reason.text);
   }
   for (const HealthReason& reason : before.reasons) {
     if (reason.code == kLoadingCode || Has(after, reason.code)) continue;
-    Note(services_, ServerEventKind::kHealth, "", absl::StrCat("over: ", reason.text));
+    AddEvent(services_, ServerEventKind::kHealth, "", absl::StrCat("over: ", reason.text));
   }
 }
 

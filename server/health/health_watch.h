@@ -45,7 +45,7 @@ class HealthWatch {
   [[nodiscard]] std::shared_ptr<const Health> health() const;
 
   // The events since the start. Look() adds the start, changes of the role, and reasons that
-  // begin or are over; Note() (note.h) adds what users have done.
+  // begin or end; AddEvent() (add_event.h) adds what users have done.
   [[nodiscard]] EventLog& events() noexcept { return events_; }
   [[nodiscard]] const EventLog& events() const noexcept { return events_; }
 
@@ -53,7 +53,7 @@ class HealthWatch {
   [[nodiscard]] HealthFacts ReadFacts();
   void ReadReplication(HealthFacts& facts);
   void ReadMinute(HealthFacts& facts);
-  void NoteChanges(const HealthFacts& facts, const Health& before, const Health& after);
+  void AddEventsOfChanges(const HealthFacts& facts, const Health& before, const Health& after);
 
   Services& services_;
   LastMinute last_minute_;

@@ -226,8 +226,8 @@ std::string MissingIn(const CheckRoute& route, const ProxiedRequest& request,
 
 // Counts a check that lacked a value, and warns of it at times: else a proxy that does not pass a
 // field would show only as denials.
-void NoteIncomplete(HttpExchange& exchange, std::string_view name, const CheckRoute& route,
-                    const ProxiedRequest& request) {
+void CountIncomplete(HttpExchange& exchange, std::string_view name, const CheckRoute& route,
+                     const ProxiedRequest& request) {
   const auto checks =
       exchange.http().checks.AddIncomplete(name, exchange.services().clock.HostNow());
   if (!checks) return;
@@ -264,7 +264,7 @@ void AnswerByRoute(HttpExchange& exchange) {
   }
   if (is_again) return Allow(exchange);
   if (filled == Filled::kBad) return exchange.Fail(500, error);
-  if (filled == Filled::kMissing) NoteIncomplete(exchange, name, *route, request);
+  if (filled == Filled::kMissing) CountIncomplete(exchange, name, *route, request);
   const bool is_denied = filled == Filled::kMissing && route->answer.missing == OnMissing::kDeny;
   return is_denied ? DenyMissing(exchange, route->answer) : Allow(exchange);
 }

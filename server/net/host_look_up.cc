@@ -19,7 +19,7 @@ using Addresses = std::vector<asio::ip::address>;
 
 std::atomic<std::size_t> under_way{0};
 
-void NoteEnd() { WEIR_CHECK(under_way.fetch_sub(1) > 0); }
+void EndOne() { WEIR_CHECK(under_way.fetch_sub(1) > 0); }
 
 // Blocks. A context that no one runs opens no descriptor.
 std::error_code LookUpNow(const std::string& host, Addresses& found) {
@@ -66,7 +66,7 @@ HostLookUp::HostLookUp(const std::string& host, asio::io_context& context, Take 
     return;
   }
   if (under_way.fetch_add(1) >= kHostLookUpsMax) {
-    NoteEnd();
+    EndOne();
     shared_->Answer(std::make_error_code(std::errc::resource_unavailable_try_again), {});
     return;
   }
@@ -75,11 +75,11 @@ HostLookUp::HostLookUp(const std::string& host, asio::io_context& context, Take 
       BeginThread("weir-look-up");
       Addresses found;
       const std::error_code failed = LookUpNow(host, found);
-      NoteEnd();
+      EndOne();
       shared->Answer(failed, std::move(found));
     }).detach();
   } catch (const std::system_error& no_thread) {
-    NoteEnd();
+    EndOne();
     shared_->Answer(no_thread.code(), {});
   }
 }

@@ -28,7 +28,7 @@ void ReplicationControl::BeginSave() {
   const MutexLock lock(mutex_);
   begun_ = Present();
   begun_save_ = asked_save_;
-  if (link_) link_->NoteSaveBegun();
+  if (link_) link_->OnSaveBegun();
 }
 
 // The record on disk must name no history while a save may contain changes of another one: after a
@@ -64,7 +64,7 @@ void ReplicationControl::EndSave() {
   if (works_again || begun_save_ != told_save_)
     Post(RecordSaved{.save = begun_save_, .term = saved_term_});
   told_save_ = begun_save_;
-  if (link_) link_->NoteSaved();
+  if (link_) link_->OnSaved();
 }
 
 // The role waits for this record, and a save may take long. The changes on disk are of the history

@@ -29,13 +29,13 @@ void PrimaryLink::AppendTakeover(std::string& out) {
   awaits_yield_ = true;
 }
 
-void PrimaryLink::NoteSaveBegun() {
+void PrimaryLink::OnSaveBegun() {
   const std::optional<std::uint64_t> shown = followed_.cell().Read().shown;
   MutexLock lock(mutex_);
   saving_ = shown;
 }
 
-void PrimaryLink::NoteSaved() {
+void PrimaryLink::OnSaved() {
   {
     MutexLock lock(mutex_);
     if (!acks_from_disk() || !saving_) return;

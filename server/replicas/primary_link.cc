@@ -342,7 +342,7 @@ absl::Status PrimaryLink::Take(std::string_view bytes, HostInstant now) {
 // The clock shows the primary's time.
 void PrimaryLink::FollowTime(HostInstant now) {
   if (sink_.newest_on_link() == Instant{}) return;
-  shift_.Note(sink_.newest_on_link(), now);
+  shift_.Add(sink_.newest_on_link(), now);
   if (followed_.time_of == open_.primary) return clock_.SetShift(shift_.At(now));
   followed_.time_of = open_.primary;
   clock_.Rebase(shift_.At(now));

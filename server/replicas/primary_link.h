@@ -70,9 +70,9 @@ class PrimaryLink {
   // Ends the link if frames come on it.
   void Break();
 
-  // Notes that a save begins, or that it has ended: all changes up to its beginning are on disk.
-  void NoteSaveBegun();
-  void NoteSaved();
+  // A save begins, or has ended: all changes up to its beginning are on disk.
+  void OnSaveBegun();
+  void OnSaved();
 
  private:
   void Run();

@@ -157,7 +157,7 @@ class ReplicationControl final : public Replication, public HistoryRecord {
   // Waits for the end of the replicator, and returns whether its successor has got its YIELD.
   [[nodiscard]] bool CollectHistory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
   void FixClock(Instant at_least);
-  void NoteForReplicas(bool notes);
+  void LogChanges(bool logs);
   [[nodiscard]] std::size_t RingBytes() const;
   [[nodiscard]] bool HasReplicator() const;
   [[nodiscard]] ReplicaList Replicas() const;

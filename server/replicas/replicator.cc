@@ -381,7 +381,7 @@ void Replicator::Receive(const ReplicaPtr& replica) {
   if (error) return Close(replica, "it has closed the connection");
   replica->reader.Feed({input_.data(), received});
   while (const std::optional<Frame> frame = replica->reader.Next()) {
-    if (!NoteFrame(*replica, *frame)) return Close(replica, "it sends what no replica sends");
+    if (!HandleFrame(*replica, *frame)) return Close(replica, "it sends what no replica sends");
     if (const auto asked = replica->source.TakeTakeover()) {
       ++replica->requests;
       if (!ending_) {
@@ -402,11 +402,11 @@ void Replicator::Receive(const ReplicaPtr& replica) {
 }
 
 // Returns false for a frame that no replica sends.
-bool Replicator::NoteFrame(Replica& replica, const Frame& frame) {
+bool Replicator::HandleFrame(Replica& replica, const Frame& frame) {
   bool is_new = false;
   {
     MutexLock lock(mutex_);
-    if (!replica.source.Note(frame)) return false;
+    if (!replica.source.HandleFrame(frame)) return false;
     replica.heard = hub_.clock().HostNow();
     const AckBody& acked = replica.source.acked();
     replica.lease.OnAck(acked.newest, acked.synced);

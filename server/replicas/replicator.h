@@ -143,7 +143,7 @@ class Replicator final : public ChangeConsumer {
   void Fill(Replica& replica) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
   void Send(const ReplicaPtr& replica) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
   void Receive(const ReplicaPtr& replica) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
-  [[nodiscard]] bool NoteFrame(Replica& replica, const Frame& frame)
+  [[nodiscard]] bool HandleFrame(Replica& replica, const Frame& frame)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
   void WatchInput(const ReplicaPtr& replica) ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
   void AppendPolicies(Replica& replica, std::optional<std::uint64_t> as_of)

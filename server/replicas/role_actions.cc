@@ -180,7 +180,7 @@ bool ReplicationControl::CollectHistory() {
   }
   const Replicator::Ended ended = replicator->End();
   is_ending_ = false;
-  NoteForReplicas(false);
+  LogChanges(false);
   const Ring& ring = ended.ring;
   ended_ = Sink::State{.applied = ring.head(),
                        .last_changed = ring.last_changed(),
@@ -203,12 +203,12 @@ void ReplicationControl::Do(const EndReplicaLinks&) {
 }
 
 void ReplicationControl::Do(const BeginHistory& action) {
-  NoteForReplicas(true);
+  LogChanges(true);
   if (!action.is_promotion) {
     if (HasReplicator()) {
       Do(EndHistory{});
       static_cast<void>(CollectHistory());
-      NoteForReplicas(true);
+      LogChanges(true);
     }
     return BeginReplicator(Ring(RingBytes(), head()));
   }
@@ -256,9 +256,9 @@ void ReplicationControl::FixClock(Instant at_least) {
                CeilMillis(moved));
 }
 
-void ReplicationControl::NoteForReplicas(bool notes) {
+void ReplicationControl::LogChanges(bool logs) {
   if (services_.state) return;  // The saver needs them in any case.
-  if (notes) {
+  if (logs) {
     ChangeReader(services_.limiter.table()).StartLogging();
     services_.policies.StartLogging();
   } else {

@@ -133,12 +133,12 @@ void RoleServer::OnJoin() {
   events_.push_back(LinkUp{.link = link->number, .is_exact = is_exact_});
 }
 
-void RoleServer::NoteFrameTime(double time) {
+void RoleServer::AddFrameTime(double time) {
   // The time of another primary may be an earlier one.
   if (frames_.empty()) last_time_ = 0;
   frame_time_ = time;
   has_frame_ = true;
-  frames_.Note(Instant{NanosOf(time)}, OwnInstant());
+  frames_.Add(Instant{NanosOf(time)}, OwnInstant());
   shift_ = static_cast<double>(frames_.At(OwnInstant()).count()) / 1e6;
 }
 
@@ -208,7 +208,7 @@ void RoleServer::FromPrimary(SimLink& from, const SimMessage& message) {
     mark_ = message.mark;
     Post(LinkSynced{number});
   }
-  NoteFrameTime(message.time);
+  AddFrameTime(message.time);
   if (world_.profile.is_always && message.what != What::kHeartbeat) static_cast<void>(SaveSoon());
   if (link.get() == &from) Ack();
 }

@@ -140,7 +140,7 @@ class RoleServer {
   void DropReplicas();
   void Settle();
   void Ack();
-  void NoteFrameTime(double time);
+  void AddFrameTime(double time);
   void CheckTime();
   [[nodiscard]] bool MustStay() const;
   void CheckUnanswered();

@@ -95,7 +95,7 @@ void Simulation::Change() {
 
 void Simulation::Take() {
   primary().Take(now_);
-  NoteValues();
+  RecordValues();
 }
 
 void Simulation::TakeBackIds() {
@@ -131,7 +131,7 @@ void Simulation::Connect(std::size_t replica) {
   if (bug_ == PlantedBug::kNoNeed) {
     const std::string nothing = BodyOf(NeedBody{.policies_as_of = begin});
     const Frame need = {.kind = FrameKind::kNeed, .time = now_, .body = nothing};
-    if (!link.source->Note(need)) Fail("a NEED is refused");
+    if (!link.source->HandleFrame(need)) Fail("a NEED is refused");
   }
 }
 
@@ -213,7 +213,7 @@ void Simulation::DeliverToPrimary(Link& link, std::size_t bytes) {
   link.reader.Feed(std::string_view(link.in).substr(0, count));
   link.in.erase(0, count);
   while (const std::optional<Frame> frame = link.reader.Next()) {
-    if (!link.source->Note(*frame)) return Fail("the primary refuses a frame");
+    if (!link.source->HandleFrame(*frame)) return Fail("the primary refuses a frame");
     if (!link.source->acked().synced) continue;
     const bool is_hasty = bug_ == PlantedBug::kHastyAck;
     link.acked = is_hasty ? link.source->cursor() : link.source->acked().offset;
@@ -373,7 +373,7 @@ void Simulation::Distort(Link& link, std::size_t begin) {
   link.out.replace(begin, std::string::npos, distorted);
 }
 
-void Simulation::NoteValues() {
+void Simulation::RecordValues() {
   AsOf as_of = {.offset = primary().ring->head(), .counts = {}};
   for (std::size_t row = 0; row < kSimRows; ++row) {
     for (std::size_t key = 0; key < kSimKeys; ++key) {
@@ -391,7 +391,7 @@ void Simulation::BeginHistory() {
     }
   }
   as_of_.clear();
-  NoteValues();
+  RecordValues();
 }
 
 }  // namespace weir

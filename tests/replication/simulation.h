@@ -101,7 +101,7 @@ class Simulation {
     std::uint64_t offset;
     SimRows<std::uint32_t> counts;
   };
-  void NoteValues();
+  void RecordValues();
   void BeginHistory();
 
   SimRandom random_;

@@ -32,11 +32,11 @@ class SourceTest : public testing::Test {
                    std::optional<std::uint64_t> policies_as_of) {
     const std::string body =
         BodyOf(NeedBody{.partitions = needed, .policies_as_of = policies_as_of});
-    return source.Note(From(FrameKind::kNeed, body));
+    return source.HandleFrame(From(FrameKind::kNeed, body));
   }
   static bool Ack(Source& source, const AckBody& ack) {
     const std::string body = BodyOf(ack);
-    return source.Note(From(FrameKind::kAck, body));
+    return source.HandleFrame(From(FrameKind::kAck, body));
   }
 
   // All that there is to send, as text: a kind and its offset; copies are answered with "copy".
@@ -254,10 +254,10 @@ TEST_F(SourceTest, NotesWhatTheReplicaSays) {
   EXPECT_TRUE(source.acked().synced);
   EXPECT_TRUE(Ack(source, {.offset = 64, .newest = kFrameTime}));
   EXPECT_FALSE(Ack(source, {.offset = 32, .newest = kFrameTime})) << "which falls";
-  EXPECT_FALSE(source.Note(From(FrameKind::kAck, "x")));
-  EXPECT_FALSE(source.Note(From(FrameKind::kNeed, "x")));
-  EXPECT_FALSE(source.Note(From(FrameKind::kSynced, "x")));
-  EXPECT_TRUE(source.Note(From(static_cast<FrameKind>(200), "x")));
+  EXPECT_FALSE(source.HandleFrame(From(FrameKind::kAck, "x")));
+  EXPECT_FALSE(source.HandleFrame(From(FrameKind::kNeed, "x")));
+  EXPECT_FALSE(source.HandleFrame(From(FrameKind::kSynced, "x")));
+  EXPECT_TRUE(source.HandleFrame(From(static_cast<FrameKind>(200), "x")));
 }
 
 // The replica acknowledges what is on its disk, which is less than what it has.

@@ -83,7 +83,7 @@ class SyncProgressTest : public testing::Test {
     sink_.AppendNeed(kNow, need);
     FrameReader reader;
     reader.Feed(need);
-    EXPECT_TRUE(source_->Note(reader.Next().value()));
+    EXPECT_TRUE(source_->HandleFrame(reader.Next().value()));
   }
 
   // As Replicator::Fill.

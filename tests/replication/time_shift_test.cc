@@ -28,8 +28,8 @@ class Estimate {
   enum class Bug { kNone, kLeast, kHalfDrift, kNoDrift };
   explicit Estimate(Bug bug) : bug_(bug) {}
 
-  void Note(Instant frame_time, Instant now) {
-    shift_.Note(frame_time, HostInstant{now.time_since_epoch()});
+  void Add(Instant frame_time, Instant now) {
+    shift_.Add(frame_time, HostInstant{now.time_since_epoch()});
     samples_.push_back({frame_time - now, now});
   }
   [[nodiscard]] Nanos At(Instant now) const {
@@ -76,7 +76,7 @@ bool HoldsR8(std::uint64_t seed, Estimate::Bug bug) {
         elapsed -
         std::min(elapsed, Nanos{random.Below(static_cast<std::size_t>(delay_max.count()))});
     last_frame = theirs.At(made);
-    estimate.Note(last_frame, ours.At(elapsed));
+    estimate.Add(last_frame, ours.At(elapsed));
     for (const Nanos later : {Nanos{0}, Nanos{random.Below(5'000'000'000)}}) {
       const Instant now = ours.At(elapsed + later);
       const Instant followed = now + estimate.At(now);
@@ -109,17 +109,17 @@ INSTANTIATE_TEST_SUITE_P(All, TimeShiftBugTest,
 TEST(TimeShiftTest, TakesTheFrameWithTheLeastDelay) {
   TimeShift shift;
   EXPECT_TRUE(shift.empty());
-  shift.Note(kStart - milliseconds{5}, kOwn);
-  shift.Note(kStart, kOwn + milliseconds{1});
-  shift.Note(kStart, kOwn + milliseconds{2});
+  shift.Add(kStart - milliseconds{5}, kOwn);
+  shift.Add(kStart, kOwn + milliseconds{1});
+  shift.Add(kStart, kOwn + milliseconds{2});
   EXPECT_EQ(shift.At(kOwn + milliseconds{2}), -milliseconds{1} - Nanos{200});
 }
 
 TEST(TimeShiftTest, ForgetsAfterTenSeconds) {
   TimeShift shift;
-  shift.Note(kStart + seconds{100}, kOwn);  // then their clock is set back
+  shift.Add(kStart + seconds{100}, kOwn);  // then their clock is set back
   for (int second = 1; second <= 10; ++second) {
-    shift.Note(kStart + seconds{second}, kOwn + seconds{second});
+    shift.Add(kStart + seconds{second}, kOwn + seconds{second});
     EXPECT_GT(shift.At(kOwn + seconds{second}), seconds{99});
   }
   EXPECT_LE(shift.At(kOwn + seconds{10} + Nanos{1}), Nanos{0});
@@ -128,7 +128,7 @@ TEST(TimeShiftTest, ForgetsAfterTenSeconds) {
 
 TEST(TimeShiftTest, KeepsTheLastFrameForever) {
   TimeShift shift;
-  shift.Note(kStart + seconds{5}, kOwn);
+  shift.Add(kStart + seconds{5}, kOwn);
   EXPECT_EQ(shift.At(kOwn + seconds{1'000}), seconds{5} - milliseconds{200});
   shift.Clear();
   EXPECT_TRUE(shift.empty());

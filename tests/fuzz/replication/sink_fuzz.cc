@@ -127,7 +127,7 @@ void FuzzOne(std::string_view input) {
     }
     frame.body = input.substr(0, std::min(size, input.size()));
     input.remove_prefix(frame.body.size());
-    (void)source.Note(frame);
+    (void)source.HandleFrame(frame);
     // Flags that the writer would refuse are for the raw bytes.
     const bool is_policies = frame.kind == FrameKind::kPolicies;
     if (is_policies) frame.flags &= kMoreFlag | kWholeFlag;
