@@ -13,8 +13,8 @@
 //     partitions = 512 bytes, a bit a partition: that of partition p is the bit p % 8, from the
 //                  lowest, of the byte p / 8
 //
-// The functions that read take any bytes, and return nothing for a body that none of the others
-// writes. Pure.
+// The functions that read accept any bytes, and return nothing for a body that the functions here
+// never write. Pure.
 #pragma once
 
 #include <cstddef>
@@ -57,7 +57,7 @@ struct SkipBody {
 };
 
 struct AckBody {
-  std::uint64_t offset = 0;  // applied; of a replica with `--durability always`, and on its disk
+  std::uint64_t offset = 0;  // applied; with `--durability always` also on the replica's disk
   Instant newest{};          // the latest time of a frame on this link
   bool synced = false;       // all of its table is as of `offset`, or newer
   bool complete = false;     // it has been synced since its table was empty

@@ -35,8 +35,8 @@ struct History {
   // A command has given the server its role, which then wins over its options.
   bool was_told = false;
   bool is_replica = false;
-  // A command has told the server to follow its primary, whatever the term of that is, and it has
-  // not joined it yet.
+  // A command has told the server to follow its primary, whatever term that primary has, and the
+  // server has not joined it yet.
   bool joins_any = false;
   // A primary that knows of a later one: it admits nothing until a command gives it a role.
   bool is_deposed = false;
@@ -55,8 +55,8 @@ struct History {
   // the time of a primary that the server has followed; 0: it never followed one.
   Nanos clock_shift{0};
 
-  // The offset up to which this history and that of a server that stands at `offset` of history
-  // `id` are one. Nothing: they have nothing in common, or not that this server knows of.
+  // The offset up to which this history is the same as that of a server at `from_offset` of the
+  // history `from_id`. Nothing: they share nothing that this server knows of.
   [[nodiscard]] std::optional<std::uint64_t> Common(std::string_view from_id,
                                                     std::uint64_t from_offset) const;
 
@@ -68,7 +68,7 @@ struct History {
   // earlier one. Requires: IsHistoryId(id).
   void Follow(std::uint64_t new_term, std::string_view new_id);
 
-  // This server has nothing that another one could go on from.
+  // From now on no server can continue from this one's state.
   void ForgetId();
 
   // Whether this history's primary must stop when it meets the other one's. The later term wins; of

@@ -34,11 +34,11 @@
 
 namespace weir {
 
-// A body may exceed the size that a writer was told by one record and the limits of it.
+// A body may exceed the size that its writer was given by one record and that record's limits.
 inline constexpr std::size_t kRecordBytesMax = std::size_t{64} << 10;
-// The size to tell for CHANGES.
+// The size to give for CHANGES.
 inline constexpr std::size_t kChangesBytes = kBodyBytesMax - kRecordBytesMax;
-// The size to tell for a part of a PARTITION, which a partition of ordinary size does not exceed.
+// The size to give for a part of a PARTITION: a partition of ordinary size fits into one part.
 inline constexpr std::size_t kPartitionPartBytes = kPartitionBodyBytesMax / 4;
 
 // Makes bodies, and keeps its memory for the next ones: about the size of a body, and 8 bytes for

@@ -85,7 +85,8 @@ void Role::Handle(const SyncAnswered& event) {
   LinkAfterRest();
 }
 
-// A stranger's replica claims none, nor does one with half a copy: they would depose a primary.
+// Whether the link claims this server's term: only where it has joined a history, and only with a
+// whole copy of it. Any other claim would depose a primary.
 bool Role::may_claim() const noexcept {
   const bool was_joined_there = dialed_ == joined_at_ || dialed_ == joined_before_at_;
   return is_complete_ && is_exact_ && !record_.joins_any && was_joined_there;

@@ -48,7 +48,7 @@ void FollowedHistory::ReportDropped() {
       dropped);
 }
 
-// Two servers, each with a reason of its own, may be asked in turns.
+// The links may alternate between two servers, each of which fails for its own reason.
 void FollowedHistory::LogFailure(const HostAndPort& asked, const absl::Status& reason) {
   std::string line = absl::StrCat(EscapedForLog(asked.host), ":", asked.port, ": ",
                                   EscapedForLog(StdView(reason.message())));

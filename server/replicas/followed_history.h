@@ -69,11 +69,10 @@ class FollowedHistory {
   // Puts the state of the sink into the cell, which names that history from now on.
   void Show(const std::string& history);
 
-  // The server whose time the clock has; none: of no primary yet.
+  // The primary whose time the clock shows; an empty address before the first one.
   HostAndPort time_of{};
 
-  // Logs the number of records that were dropped, whenever it has doubled, and once that buckets
-  // are evicted.
+  // Logs the number of dropped records whenever it has doubled; logs once that buckets are evicted.
   void ReportDropped();
   // Logs why there is no link: each reason once, until the link was in sync.
   void LogFailure(const HostAndPort& asked, const absl::Status& reason);

@@ -37,7 +37,7 @@ std::string ReplicationControl::Record(bool is_last) {
   const MutexLock lock(mutex_);
   const History present = Present();
   if (view_->keeps_record) {
-    // All of it stays, but the name of a history that the table has left.
+    // The record stays as it is, except that it must not name a history that the table has left.
     if (written_.id.empty() || written_.id == present.id) return {};
     written_.ForgetId();
     return HistoryValue(written_);

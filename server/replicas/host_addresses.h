@@ -23,9 +23,9 @@ class HostAddresses {
  public:
   HostAddresses(asio::io_context& context, const Clock& clock) : clock_(clock), context_(context) {}
 
-  // Calls `take` with the address: at once if the host is one, or is known; else when the look-up
-  // has ended. One that fails calls nothing, nor does a second one of a name whose look-up has not
-  // ended yet.
+  // Calls `take` with the address: in this call if the host is an address or its address is known,
+  // else when the look-up has ended. Never calls it if the look-up fails, or if another one of that
+  // name is under way.
   using Take = std::function<void(const asio::ip::address& address)>;
   void Find(const std::string& host, Take take);
   // Drops the answers of the look-ups.
@@ -34,8 +34,8 @@ class HostAddresses {
  private:
   static constexpr std::size_t kKeptMax = 64;
   static constexpr std::size_t kPendingMax = 8;
-  // Leaves room for the link to the primary, unless there are many look-ups whose answers nothing
-  // waits for any more: each keeps its place until it ends.
+  // Leaves a place for the look-up of the link to the primary. But a look-up whose answer was
+  // dropped keeps its place until it ends, so many of these may take all.
   static_assert(kPendingMax < kHostLookUpsMax);
   struct Kept {
     asio::ip::address address;

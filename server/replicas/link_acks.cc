@@ -16,12 +16,12 @@ void PrimaryLink::AppendAck(std::string& out) {
     MutexLock lock(mutex_);
     disk.offset = saved_;
   }
-  // Before the bytes leave.
+  // The promise counts from before the bytes leave.
   promise_.Acked(std::chrono::milliseconds{sink_.heartbeat().lease_ms}, clock_.HostNow());
   sink_.AppendAck(clock_.Now(), disk, out);
 }
 
-// A replica that is not in sync tells its role machine so.
+// A replica that is not in sync does not ask: LinkLacks tells its role machine why.
 void PrimaryLink::AppendTakeover(std::string& out) {
   if (!sink_.synced()) return;
   sink_.AppendTakeover(clock_.Now(), out);

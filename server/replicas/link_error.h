@@ -18,14 +18,14 @@ enum class LinkErrorKind : std::uint8_t {
   kRefused,        // the peer answers any other error
 };
 
-// `text`: a whole sentence of the log but for its beginning, as in "timed out".
+// `text`: the reason, as the log gives it: "timed out".
 [[nodiscard]] absl::Status LinkError(LinkErrorKind kind, std::string_view text);
 // The error that a peer answers, without its "-". Its first word gives the kind.
 [[nodiscard]] absl::Status RefusedByPeer(std::string_view error);
 
-// The kind of an error of these two functions; kBroken of any other one.
+// The kind of an error that one of these two functions made; kBroken for any other error.
 [[nodiscard]] LinkErrorKind KindOf(const absl::Status& error);
-// The error that the peer has answered; empty for an error of this end.
+// The error that the peer has answered; empty if the error arose at this end.
 [[nodiscard]] std::string_view AnswerOf(const absl::Status& error);
 
 }  // namespace weir

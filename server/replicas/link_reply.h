@@ -27,7 +27,7 @@ struct LinkReply {
 // is an error, too. Understands +, -, :, $ and arrays of these.
 [[nodiscard]] std::optional<LinkReply> ReadLinkReply(std::string_view input);
 
-// Tells whether two servers hash keys by the same secret, and tells nothing else of it.
+// Equal on servers that hash keys with the same secret; reveals nothing else about the secret.
 [[nodiscard]] inline KeyHasher::Fingerprint FingerprintOfSecret(const KeyHasher& hasher) noexcept {
   return hasher.FingerprintOf("the secret of the keys");
 }

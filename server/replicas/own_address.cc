@@ -39,7 +39,7 @@ bool Is(const sockaddr* interface, const address& wanted) {
   return false;
 }
 
-// If the kernel does not answer, every address counts as one of this host: then nothing changes.
+// If the kernel does not list them, every address counts as this host's, which changes no role.
 bool IsOfThisHost(const address& wanted) {
   if (wanted.is_loopback()) return true;
   ifaddrs* first = nullptr;

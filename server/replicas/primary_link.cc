@@ -25,7 +25,7 @@ namespace {
 using asio::ip::tcp;
 using std::chrono::milliseconds;
 
-// Between two looks whether to join; a decision ends the wait.
+// The time between two looks whether to join. Join() ends the wait earlier.
 constexpr std::chrono::seconds kJoinLook{1};
 constexpr std::size_t kLinkInputBytes = std::size_t{256} * 1024;
 
@@ -90,8 +90,8 @@ absl::Status PrimaryLink::Follow() {
   return ending_ ? absl::OkStatus() : Apply();
 }
 
-// Starts what takes time and waits for its end. After a timeout the link is over: its handler does
-// nothing any more.
+// Starts an operation and waits until it ends. After a timeout the link ends, and the operation's
+// handler, if it runs later, changes nothing that the link reads.
 template <typename Start>
 std::error_code PrimaryLink::Await(Start start, Nanos time) {
   const auto result = std::make_shared<std::optional<std::error_code>>();
@@ -101,7 +101,7 @@ std::error_code PrimaryLink::Await(Start start, Nanos time) {
   return result->value_or(asio::error::timed_out);
 }
 
-// Runs one handler, or none within that time.
+// Runs one handler; runs none if no handler is ready by the deadline.
 void PrimaryLink::RunUntil(HostInstant deadline) {
   context_.run_one_for(std::max(deadline - clock_.HostNow(), Nanos{0}));
 }
@@ -170,7 +170,7 @@ absl::Status PrimaryLink::LogIn() {
   const Options options = services_.settings.All();  // which wipes its copy of the password
   std::vector<std::string> reply;
   if (options.primary_password.empty()) {
-    // A server that wants a password refuses RL.SYNC for its length, which says less.
+    // A server that wants a password refuses RL.SYNC as too long, which does not name the reason.
     const absl::Status asked = Ask(std::array<std::string_view, 1>{"PING"}, reply);
     const bool needs_password = KindOf(asked) == LinkErrorKind::kNeedsPassword;
     return needs_password || AnswerOf(asked).empty() ? asked : absl::OkStatus();
@@ -239,7 +239,7 @@ absl::Status PrimaryLink::Begin(const SyncAnswer& answer) {
   }
   followed_.Show(answer.replid);
   {
-    // The offset that was saved before is one of another history.
+    // An offset that was saved before is of another history.
     MutexLock lock(mutex_);
     saving_.reset();
     saved_.reset();

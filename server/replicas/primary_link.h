@@ -53,8 +53,8 @@ class PrimaryLink {
 
   // Begins to connect. `term`: of the history that this server has. All references must outlive it.
   PrimaryLink(const Dependencies& dependencies, OpenLink open, std::uint64_t term);
-  // Ends the link; End() waits for the thread, after the frames that it is applying. Neither waits
-  // for the network.
+  // Stop() tells the link to end. End() also waits for its thread, which first applies the frames
+  // that it has read. Neither waits for the network.
   void Stop();
   void End();
   ~PrimaryLink();
@@ -67,7 +67,7 @@ class PrimaryLink {
   void Join();
   // Asks the primary to yield to this server, if the link is in sync.
   void AskToTakeOver();
-  // Ends the link if frames come on it.
+  // Ends the link if it already applies frames.
   void Break();
 
   // A save begins, or has ended: all changes up to its beginning are on disk.
@@ -133,7 +133,7 @@ class PrimaryLink {
   bool watches_input_ ABSL_GUARDED_BY(thread_) = false;
   bool has_input_ ABSL_GUARDED_BY(thread_) = false;
   bool asks_to_take_over_ ABSL_GUARDED_BY(thread_) = false;
-  std::size_t requests_ ABSL_GUARDED_BY(thread_) = 0;   // to yield, which were sent
+  std::size_t requests_ ABSL_GUARDED_BY(thread_) = 0;   // to yield, that were sent
   bool awaits_yield_ ABSL_GUARDED_BY(thread_) = false;  // they are not answered yet
   bool owes_ack_ ABSL_GUARDED_BY(thread_) = false;
   std::optional<std::uint64_t> asked_to_save_ ABSL_GUARDED_BY(thread_);  // up to this offset

@@ -45,7 +45,7 @@ ReplicationControl::ReplicationControl(const Dependencies& dependencies, std::st
       saved_term_ = history.term;
       ended_head_ = history.offset;
     }
-    // A link starts over, and so brings what was lost.
+    // Without an id the link starts over, which brings what was lost.
     if (dependencies.has_losses) history.ForgetId();
     if (history.was_told && !dependencies.is_backup) primary = history.primary;
   }
@@ -59,8 +59,8 @@ ReplicationControl::ReplicationControl(const Dependencies& dependencies, std::st
   OnNewSettings();
 }
 
-// Shows the role that the server is to have, until the machine has read the state. What the record
-// says is known, but not whether there are buckets. `is_told`: by a command.
+// Shows the role that the server will have, until the machine has read the state: the record is
+// known already, but not whether there are buckets. `is_told`: a command has given the role.
 void ReplicationControl::ShowUntilLoaded(const HostAndPort& primary, bool is_told) {
   auto view = std::make_shared<RoleView>();
   view->record = loaded_.record.value_or(History{});
@@ -80,7 +80,7 @@ void ReplicationControl::ShowUntilLoaded(const HostAndPort& primary, bool is_tol
            : is_deposed ? ServerRole::kDeposed
            : is_gated   ? ServerRole::kGated
                         : ServerRole::kPrimary);
-  // A primary settles the holds of its replicas.
+  // A replica does not settle holds that are due: its primary does.
   LimiterRestore(services_.limiter.table()).SetFollowing(is_replica || record.is_replica);
   record.primary = primary;
   const MutexLock lock(mutex_);
@@ -110,7 +110,7 @@ void ReplicationControl::Start() {
   Take(std::move(loaded_));
 }
 
-// A replica hears no more from its primary: it could not take over.
+// A replica stops its link: it could not take over any more.
 void ReplicationControl::KeepRole() {
   thread_.AssertHeld();
   keeps_role_ = true;
@@ -133,7 +133,7 @@ void ReplicationControl::Stop() {
   events_.emplace_back(StopAsked{});
   Drain();
   if (!HasReplicator()) return;
-  // A deposed server's history was not ended by its role.
+  // A deposed server still has a replicator, since its role has not ended the history.
   if (!is_ending_) Do(EndHistory{});
   static_cast<void>(CollectHistory());
 }
@@ -153,7 +153,7 @@ void ReplicationControl::Take(RoleEvent event) {
   Drain();
 }
 
-// An action may be followed by an event at once, which waits until the list is carried out.
+// Carrying out an action may cause an event. That waits until the whole list is carried out.
 void ReplicationControl::Drain() {
   if (std::exchange(is_draining_, true)) return;
   std::vector<RoleAction> actions;
@@ -275,7 +275,7 @@ ReplicationStatus ReplicationControl::status() const {
   ReplicationStatus status;
   status.term = record.term;
   status.deposed = role() == ServerRole::kDeposed;
-  // With the option as it is now: the view follows a change of it.
+  // By the option as it is now: the view changes only later.
   status.distrusted = record.lacks && services_.settings.Get(&Options::ack_replicas) > 0;
   status.sentinel_epoch = record.sentinel_floor;
   const bool waits = view.is_switching && !abort_is_asked_;
@@ -300,7 +300,7 @@ ReplicationStatus ReplicationControl::status() const {
   const LinkFacts facts = followed_->cell().Read();
   if (!facts.history.empty()) status.replid = facts.history;
   status.offset = facts.shown.value_or(0);
-  // Not before the commands that need the whole state are answered.
+  // INFO says `connected` only once commands that need the whole state are answered.
   const bool is_early = facts.state == LinkState::kConnected && !view.is_synced;
   link.state = is_early ? LinkState::kSync : facts.state;
   link.read_offset = facts.read_offset;

@@ -59,8 +59,8 @@ class ReplicationControl final : public Replication, public HistoryRecord {
     bool may_lack;
     bool has_losses;
   };
-  // `record`: the history on disk, or an empty text. If the server is to be a replica, by that or
-  // by the option replicaof, it refuses changes from now on.
+  // `record`: the history on disk, or an empty text. The server refuses changes from now on if that
+  // record, or the option replicaof, makes it a replica.
   ReplicationControl(const Dependencies& dependencies, std::string_view record);
 
   // --- The control thread ---
@@ -71,7 +71,7 @@ class ReplicationControl final : public Replication, public HistoryRecord {
   void Start();
   // Asks for the saves that the role has needed so far. To be called when saves have begun.
   void SaveWhatIsAsked();
-  // Changes the role no more.
+  // From now on the role does not change.
   void KeepRole();
   // Ends the threads, once the replicas in sync have confirmed all changes, or after a second.
   // Requires: nothing changes the limiter any more, and no thread runs handlers of the control
@@ -199,7 +199,7 @@ class ReplicationControl final : public Replication, public HistoryRecord {
 
   ThreadRole thread_;  // the control thread's
   Role role_machine_ ABSL_GUARDED_BY(thread_);
-  StateLoaded loaded_ ABSL_GUARDED_BY(thread_);  // to be told at the start
+  StateLoaded loaded_ ABSL_GUARDED_BY(thread_);  // the machine's first event
   std::deque<RoleEvent> events_ ABSL_GUARDED_BY(thread_);
   bool is_draining_ ABSL_GUARDED_BY(thread_) = false;
   bool has_started_ ABSL_GUARDED_BY(thread_) = false;

@@ -153,8 +153,8 @@ void Replicator::Consume(const ChangeBatch& batch) {
     touched.Add(partition);
     ring_.Append(FrameKind::kGap, batch.time, BodyOf(GapBody{partition}), touched);
   }
-  // Before the buckets, so that a replica never has a bucket of a policy whose id it could give to
-  // another one, once promoted.
+  // Before the buckets. Otherwise a replica could have a bucket of a policy that it does not know,
+  // and give that policy's id to another one once it is promoted.
   if (!batch.policies.empty()) {
     PartitionSet touched;
     for (const OverrideChange& change : batch.policies.overrides) {
@@ -285,9 +285,9 @@ void Replicator::OnNewSettings() {
   });
 }
 
-// Says how long the replicas that were heard are enough, and which changes they have.
+// Publishes the time until which enough replicas were heard, and which changes they have.
 void Replicator::JudgeReplicas() {
-  MutexLock lock(mutex_);  // First, so that the newest options are judged last.
+  MutexLock lock(mutex_);  // before the options are read, so that the newest are judged last
   const auto for_lease = static_cast<std::size_t>(settings_.Get(&Options::min_replicas_to_write));
   const auto for_acks = static_cast<std::size_t>(settings_.Get(&Options::ack_replicas));
   const Nanos max_lag = settings_.Get(&Options::min_replicas_max_lag);

@@ -73,7 +73,7 @@ class Replicator final : public ChangeConsumer {
     Nanos time{0};           // for a replica to take over, or for those in sync to confirm all
     std::string yield_to{};  // the run id of the replica that takes over; empty: none does
     std::uint64_t term = 0;  // of the history, if it is yielded
-    bool stops = false;      // the server ends: a replica that asks may become the primary
+    bool stops = false;      // the server stops: a replica that asks may become the primary
   };
   // Begins to put the last changes into the ring and to send them. Requires: nothing changes the
   // limiter any more.
@@ -94,7 +94,7 @@ class Replicator final : public ChangeConsumer {
   // the transport.
   void Adopt(Transport transport, SyncHandOver sync);
 
-  // Makes all replicas say at once how far they are.
+  // Makes all replicas acknowledge immediately.
   void Probe();
   // Refuses the oldest request of the replica to become the primary. Without an answer the replica
   // would take this server for dead.
@@ -111,7 +111,7 @@ class Replicator final : public ChangeConsumer {
   void Describe(ReplicationStatus& status) const;
   // Applies changed options of leases and acknowledgements.
   void OnNewSettings();
-  // Begins a tick at once, because a reply waits for it. Cheap if one is about to begin.
+  // Requests a tick now, because a reply waits for it. Cheap if one is about to begin.
   void RequestTick();
 
  private:
@@ -180,7 +180,7 @@ class Replicator final : public ChangeConsumer {
   std::atomic<bool> tick_is_due_{false};  // a Tick is in the thread's queue
 
   RecordsWriter copies_ ABSL_GUARDED_BY(thread_);
-  // Empty; a copy's pages are not to be mapped under a lock.
+  // Empty between copies; keeps its memory, so that a copy maps no pages under a lock.
   std::vector<BucketChange> copy_memory_ ABSL_GUARDED_BY(thread_);
   std::uint64_t seen_ ABSL_GUARDED_BY(thread_) = 0;    // the head at the last tick
   HostInstant changed_at_ ABSL_GUARDED_BY(thread_){};  // the last tick that brought changes

@@ -35,7 +35,7 @@ ServerRole RoleOf(RoleState state) {
 
 // --- What others see and do ----------------------------------------------------------------------
 
-// A server that serves says so last, and INFO after that.
+// The role comes last, so that a server that serves has everything else in place; then INFO.
 void ReplicationControl::Do(const PublishView& action) {
   const std::shared_ptr<const RoleView>& view = action.view;
   if (view->state == RoleState::kLoading) return;  // ShowUntilLoaded says what is shown then.
@@ -140,7 +140,7 @@ void ReplicationControl::Do(const EndHistory& action) {
   const RoleView& view = *role_machine_.view();
   // First, so that no hold is settled after the last take.
   if (view.record.is_replica) LimiterRestore(services_.limiter.table()).SetFollowing(true);
-  // A command has followed at once on the one that began the last end, which takes no time.
+  // A second command came while the end that the first one began is under way, which is short.
   if (is_ending_) {
     static_cast<void>(CollectHistory());
     events_.emplace_back(HistoryEnded{.head = head()});
@@ -257,7 +257,7 @@ void ReplicationControl::FixClock(Instant at_least) {
 }
 
 void ReplicationControl::LogChanges(bool logs) {
-  if (services_.state) return;  // The saver needs them in any case.
+  if (services_.state) return;  // The saver needs the logs in any case.
   if (logs) {
     ChangeReader(services_.limiter.table()).StartLogging();
     services_.policies.StartLogging();
