@@ -198,8 +198,8 @@ inline constexpr auto kServerOptionRows = std::to_array<OptionSpec>({
      .summary =
          "The maximum number of open holds (RL.RESERVE), one for each key of a request. Each "
          "takes 150 to 240 bytes for one to three limits, 2,700 for 64, and keeps them for "
-         "up to a minute after it is settled. All may take 256 bytes for each of the "
-         "maximum, and a named user a tenth of the number and of the memory."},
+         "up to a minute after it is settled. All together may take 256 bytes times the "
+         "maximum; a named user may have a tenth of the number and of the memory."},
     {.name = "max-memory",
      .group = OptionGroup::kMemory,
      .rank = 1,
@@ -238,8 +238,8 @@ inline constexpr auto kServerOptionRows = std::to_array<OptionSpec>({
      .fallback = "80,95,100",
      .live = true,
      .summary =
-         "The percentages of a window, or of a held limit, at which an admission is an event "
-         "on the channel weir:used; see docs/observing.md."},
+         "An admission that reaches one of these percentages of a window, or of a held limit, "
+         "is an event on the channel weir:used; see docs/observing.md."},
     {.name = "notify-interval",
      .group = OptionGroup::kLimits,
      .field = &Options::notify_interval,

@@ -29,7 +29,7 @@ inline constexpr auto kReplicaOptionRows = std::to_array<OptionSpec>({
      .min = 1,
      .max = 60'000,
      .live = true,
-     .summary = "The time after which an answer that waits for ack-replicas is NOACK."},
+     .summary = "The longest wait for ack-replicas; after it the answer is NOACK."},
     {.name = "min-replicas-max-lag",
      .group = OptionGroup::kReplicas,
      .field = &Options::min_replicas_max_lag,
@@ -49,8 +49,8 @@ inline constexpr auto kReplicaOptionRows = std::to_array<OptionSpec>({
      .max = 16,
      .live = true,
      .summary = "The number of replicas without which a primary admits nothing, and answers "
-                "NOREPLICAS. With all replicas, an old primary has stopped before one of them is "
-                "promoted; see docs/high-availability.md."},
+                "NOREPLICAS. If it is the number of all replicas, an old primary stops before one "
+                "of them is promoted; see docs/high-availability.md."},
     {.name = "primary-password",
      .group = OptionGroup::kReplicas,
      .field = &Options::primary_password,
@@ -81,7 +81,7 @@ inline constexpr auto kReplicaOptionRows = std::to_array<OptionSpec>({
      .max = std::int64_t{1} << 32,
      .live = true,
      .summary = "The memory for the latest changes, kept for replicas once there is one. A replica "
-                "that was away for longer gets whole the parts of the table that have changed."},
+                "that was away for longer gets the changed parts of the table as a whole."},
     {.name = "repl-timeout",
      .group = OptionGroup::kReplicas,
      .field = &Options::repl_timeout,
@@ -162,7 +162,7 @@ inline constexpr auto kReplicaOptionRows = std::to_array<OptionSpec>({
      .min = 0,
      .max = 3'600'000,
      .summary = "The time for which a starting server waits for Sentinel before it serves as a "
-                "primary; 0 is without end."},
+                "primary; 0 waits without end."},
 });
 
 }  // namespace weir
