@@ -40,7 +40,9 @@ struct MinuteFacts {
   std::uint64_t commands = 0;
   std::uint64_t errors = 0;  // answered to commands
   std::uint64_t calls = 0;   // of commands that ask for tokens
-  Nanos p99{0};              // of these calls; of no meaning if there were none
+  Nanos p50{0};              // of these calls; of no meaning if there were none
+  Nanos p99{0};
+  Nanos length{0};  // at most 70 s
 };
 
 // One moment of the server. A default-constructed one is that of a primary that is well.

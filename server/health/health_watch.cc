@@ -97,6 +97,7 @@ void HealthWatch::Look() {
   AddEventsOfChanges(facts, *before, *judged);
   const MutexLock lock(mutex_);
   health_ = std::move(judged);
+  minute_ = facts.minute;
 }
 
 void HealthWatch::AddEventsOfChanges(const HealthFacts& facts, const Health& before,
@@ -119,6 +120,11 @@ void HealthWatch::AddEventsOfChanges(const HealthFacts& facts, const Health& bef
 std::shared_ptr<const Health> HealthWatch::health() const {
   const MutexLock lock(mutex_);
   return health_;
+}
+
+MinuteFacts HealthWatch::minute() const {
+  const MutexLock lock(mutex_);
+  return minute_;
 }
 
 HealthFacts HealthWatch::ReadFacts() {
@@ -162,12 +168,19 @@ void HealthWatch::ReadMinute(HealthFacts& facts) {
                   .rejected = added.rejected,
                   .commands = added.commands,
                   .errors = added.errors,
-                  .calls = TotalOf(added.times)};
-  if (facts.minute.calls > 0) facts.minute.p99 = Percentile(added.times, 990);
+                  .calls = TotalOf(added.times),
+                  .length = facts.now - last_minute_.begin()};
+  if (facts.minute.calls == 0) return;
+  facts.minute.p50 = Percentile(added.times, 500);
+  facts.minute.p99 = Percentile(added.times, 990);
 }
 
 std::shared_ptr<const Health> HealthOf(const Services& services) {
   return services.health_watch ? services.health_watch->health() : std::make_shared<const Health>();
+}
+
+MinuteFacts MinuteOf(const Services& services) {
+  return services.health_watch ? services.health_watch->minute() : MinuteFacts();
 }
 
 std::optional<std::uint64_t> MemoryPermille(const Services& services) {

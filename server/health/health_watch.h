@@ -43,6 +43,8 @@ class HealthWatch {
   // The health at the last look; before the first, that of a server that is well. Thread-safe.
   // Cost: a lock and a reference.
   [[nodiscard]] std::shared_ptr<const Health> health() const;
+  // The last minute at that look. Thread-safe. Cost: a lock.
+  [[nodiscard]] MinuteFacts minute() const;
 
   // The events since the start. Look() adds the start, changes of the role, and reasons that
   // begin or end; AddEvent() (add_event.h) adds what users have done.
@@ -62,10 +64,13 @@ class HealthWatch {
   EventLog events_;
   mutable Mutex mutex_;
   std::shared_ptr<const Health> health_ ABSL_GUARDED_BY(mutex_);
+  MinuteFacts minute_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The health of the server, as health(); a server without a watch, in tests only, is well.
+// The health of the server and its last minute, as health() and minute(). A server without a watch,
+// in tests only, is well, and nothing has come in its last minute.
 [[nodiscard]] std::shared_ptr<const Health> HealthOf(const Services& services);
+[[nodiscard]] MinuteFacts MinuteOf(const Services& services);
 
 // The part of max-memory that is in use, in thousandths, 1,000 at most: how near the table is to
 // dropping buckets, or holds to their share, whichever is nearer. None: there is no bound. Cost:

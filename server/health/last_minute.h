@@ -37,6 +37,8 @@ class LastMinute {
   // Returns what was added since the beginning of the last minute; nothing at the first call.
   // Requires: `now` does not go back.
   Activity Add(HostInstant now, const Activity& counts);
+  // Requires: a call of Add().
+  [[nodiscard]] HostInstant begin() const { return steps_.front().at; }
 
  private:
   struct Step {

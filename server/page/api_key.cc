@@ -10,17 +10,22 @@
 #include <vector>
 
 #include "core/commands/reply_numbers.h"
+#include "core/commands/request_counters.h"
 #include "core/limiter/hold_request.h"
 #include "core/limiter/limiter.h"
 #include "core/limiter/live_bucket.h"
 #include "core/policies/overrides.h"
 #include "core/policies/policies.h"
+#include "core/rules/limit_keys.h"
 #include "protocol/json_writer.h"
+#include "server/access/user.h"
+#include "server/commands/command_table.h"
 #include "server/http/http_exchange.h"
 #include "server/http/http_route.h"
 #include "server/page/list_answer.h"
 #include "server/page/page_request.h"
 #include "server/session/call.h"
+#include "server/session/worker.h"
 
 namespace weir {
 namespace {
@@ -84,6 +89,20 @@ void AppendHolds(Services& services, std::string_view key, Instant now, JsonWrit
   json.EndArray();
 }
 
+// Appends the names of the limits that have denied the key, as far as RL.TOP LIMIT has it in its
+// rows; null if the user may not run that.
+void AppendDeniedBy(const HttpExchange& exchange, std::string_view key, JsonWriter json) {
+  constexpr std::array<std::string_view, 1> kTop = {"RL.TOP"};
+  Services& services = exchange.services();
+  if (!exchange.session().client().user()->MayRun(*FindRequested(kTop))) {
+    json.Field("denied_by", std::nullopt);
+    return;
+  }
+  const LimitKeys::LimitsOfKeys limits = LimitsOfDeniedKeys(RequestCountersOf(services));
+  const auto found = limits.find(services.limiter.Hash(key).hash);
+  json.Field("denied_by", found != limits.end() ? found->second : std::vector<std::string>());
+}
+
 using OverrideOfKey = std::pair<std::shared_ptr<const Policy>, std::shared_ptr<const PolicyLimits>>;
 
 // The policies in which the key has other limits, with these.
@@ -131,6 +150,7 @@ void ApiKey(HttpExchange& exchange) {
   AppendKey(*key, json.Object().Field("time_ms", UnixMillis(services, exchange.now())));
   AppendBuckets(services, *key, now, json);
   AppendHolds(services, *key, now, json);
+  AppendDeniedBy(exchange, *key, json);
   exchange.session().work().Charge((Limiter::SlotsVisited() - slots_before) / kSlotsPerUnit);
   AnswerWithOverrides(exchange, std::move(text), OverridesOf(services.policies, *key));
 }

@@ -23,13 +23,13 @@
 #include "core/rules/limit_counters.h"
 #include "protocol/json_writer.h"
 #include "server/config/version.h"
+#include "server/health/health.h"
 #include "server/health/health_watch.h"
 #include "server/http/http_exchange.h"
 #include "server/http/http_route.h"
-#include "server/http/request_tally.h"
+#include "server/measures/info_texts.h"
 #include "server/measures/measure.h"
 #include "server/measures/server_snapshot.h"
-#include "server/observe/latency_histogram.h"
 #include "server/page/api_parameters.h"
 #include "server/page/page_request.h"
 #include "server/session/worker.h"
@@ -59,20 +59,24 @@ void AppendNumbers(const LimitTotals::Numbers& numbers, JsonWriter json) {
 
 // --- /api/now -----------------------------------------------------------------------------------
 
-// The 50th and the 99th percentile of the commands that ask for tokens, in microseconds.
-void AppendLatency(ServerSnapshot& server, JsonWriter json) {
-  LatencyHistogram::Counts times{};
-  for (const auto& [spec, row] : server.Commands()) {
-    if (AsksForTokens(*spec)) AddTotals(times, row.times);
-  }
-  if (TotalOf(times) == 0) {
+// Appends what came in the last minute, and how long the commands that ask for tokens took.
+void AppendMinute(const MinuteFacts& minute, JsonWriter json) {
+  const auto micros = [](Nanos time) { return static_cast<double>(time.count()) / 1000; };
+  if (minute.calls == 0) {
     json.Field("latency_us", std::nullopt);
-    return;
+  } else {
+    json.Object("latency_us")
+        .Field("p50", micros(minute.p50))
+        .Field("p99", micros(minute.p99))
+        .Field("window_s", WholeSeconds(minute.length))
+        .EndObject();
   }
-  const auto micros = [&](std::uint64_t permille) {
-    return static_cast<double>(Percentile(times, permille).count()) / 1000;
-  };
-  json.Object("latency_us").Field("p50", micros(500)).Field("p99", micros(990)).EndObject();
+  json.Object("last_minute")
+      .Field("window_s", WholeSeconds(minute.length))
+      .Field("errors", minute.errors)
+      .Field("rejected_connections", minute.rejected)
+      .Field("evicted", minute.evicted + minute.evicted_full)
+      .EndObject();
 }
 
 void AppendMeasure(std::string_view name, const MeasureValue& measured, JsonWriter json) {
@@ -166,11 +170,11 @@ std::string NowJson(HttpExchange& exchange) {
   json.Field("user", exchange.session().client().user()->name())
       .Field("can_change", read_only.empty())
       .Field("read_only_because", read_only.empty() ? std::nullopt : std::optional(read_only));
-  AppendMeasures(
-      {"durability", "loss_bound_ms", "last_save_age_ms", "last_save_ok", "buckets", "memory_bytes",
-       "max_memory_bytes", "memory_permille", "connections", "http_connections", "commands"},
-      server, json);
-  AppendLatency(server, json);
+  AppendMeasures({"durability", "loss_bound_ms", "last_save_age_ms", "last_save_ok", "buckets",
+                  "holds", "memory_bytes", "process_memory_bytes", "max_memory_bytes",
+                  "memory_permille", "connections", "http_connections", "commands"},
+                 server, json);
+  AppendMinute(MinuteOf(services), json);
   json.Object("total");
   AppendNumbers(services.limit_totals.Total(RequestCountersOf(services)), json);
   json.EndObject();

@@ -89,6 +89,16 @@ TEST(ApiKeyTest, HoldsAreThoseOfInspect) {
   EXPECT_EQ(KeyOf(client, "k")["holds"], json::array());
 }
 
+TEST(ApiKeyTest, TheLimitsThatHaveDeniedTheKeyAreNamed) {
+  PageClient client;
+  (void)client.Run("RL.POLICY SET free 2/s,name=burst");
+  (void)client.Run("RL.ALLOW k @free COST 3");
+  (void)client.Run("RL.ALLOW k 1/h COST 2");
+  (void)client.Run("RL.ALLOW other 9/h COST 10");
+  EXPECT_EQ(KeyOf(client, "k")["denied_by"], json({"1/h", "@free#0 burst"}));
+  EXPECT_EQ(KeyOf(client, "new")["denied_by"], json::array());
+}
+
 TEST(ApiKeyTest, OverridesOfTheKeyAreListed) {
   PageClient client;
   (void)client.Run("RL.POLICY SET free 2/s");
@@ -139,6 +149,8 @@ TEST(ApiKeyTest, TheUserNeedsTheCommandAndTheKey) {
       "user app on >pw ~app:* +rl.inspect\n"
       "user blind on >pw ~* +rl.allow\n");
   EXPECT_EQ(StatusOf(client.Get("/api/key?k=app:1", Basic("app", "pw"))), 200);
+  EXPECT_EQ(JsonOf(client.Get("/api/key?k=app:1", Basic("app", "pw")))["denied_by"], nullptr)
+      << "that is of RL.TOP";
   EXPECT_EQ(StatusOf(client.Get("/api/key?k=other", Basic("app", "pw"))), 403);
   EXPECT_EQ(StatusOf(client.Get("/api/key?k=app:1", Basic("blind", "pw"))), 403);
   EXPECT_EQ(StatusOf(client.Get("/api/key?k=app:1", Basic("app", "wrong"))), 401);

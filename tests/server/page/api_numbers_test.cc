@@ -59,53 +59,64 @@ class ApiNumbersTest : public testing::Test {
 
 TEST_F(ApiNumbersTest, NowHasTheNumbersOfInfoAndStats) {
   server_.services.port = 7379;
+  HealthWatch watch(server_.services);
+  watch.Look();
   server_.clock.set_lap(std::chrono::microseconds{3});
   client_.Run("RL.POLICY SET free 5/s");
   client_.Run("RL.ALLOW k 2/s,ban=1m COST 2");
   client_.Run("RL.ALLOW k 2/s,ban=1m 1/s,shadow");
   client_.Run("RL.CHARGE k 9/s COST 10");
+  client_.Run("RL.ALLOW k nonsense");
   Advance(7);
+  watch.Look();
   const json now = Get("/api/now");
-  const json expected = {{"time_ms", Now() * 1000},
-                         {"uptime_s", 7},
-                         {"version", kVersion},
-                         {"role", "primary"},
-                         {"server", absl::StrCat(NameOfHost(), ":7379")},
-                         {"verdict", {{"state", "ok"}, {"reasons", json::array()}}},
-                         {"replication",
-                          {{"term", 0},
-                           {"offset", 0},
-                           {"loss_bound_ms", nullptr},
-                           {"link", nullptr},
-                           {"replicas", json::array()}}},
-                         {"port", 7379},
-                         {"user", "default"},
-                         {"can_change", false},
-                         {"read_only_because", "no users are configured"},
-                         {"durability", "none"},
-                         {"loss_bound_ms", nullptr},
-                         {"last_save_age_ms", nullptr},
-                         {"last_save_ok", true},
-                         {"buckets", server_.services.upkeep.size().buckets},
-                         {"memory_bytes", server_.services.upkeep.size().table_bytes},
-                         {"max_memory_bytes", 0},
-                         {"memory_permille", nullptr},
-                         {"connections", 1},
-                         {"http_connections", 1},
-                         {"commands", now["commands"]},
-                         {"latency_us", now["latency_us"]},
-                         {"total",
-                          {{"allowed", 1},
-                           {"denied", 2},
-                           {"shadow_denied", 0},
-                           {"near_limit", 1},
-                           {"bans", 1},
-                           {"charged_beyond", 1}}},
-                         {"limits", server_.services.upkeep.size().limits},
-                         {"policies", 1}};
+  const json expected = {
+      {"time_ms", Now() * 1000},
+      {"uptime_s", 7},
+      {"version", kVersion},
+      {"role", "primary"},
+      {"server", absl::StrCat(NameOfHost(), ":7379")},
+      {"verdict", {{"state", "ok"}, {"reasons", json::array()}}},
+      {"replication",
+       {{"term", 0},
+        {"offset", 0},
+        {"loss_bound_ms", nullptr},
+        {"link", nullptr},
+        {"replicas", json::array()}}},
+      {"port", 7379},
+      {"user", "default"},
+      {"can_change", false},
+      {"read_only_because", "no users are configured"},
+      {"durability", "none"},
+      {"loss_bound_ms", nullptr},
+      {"last_save_age_ms", nullptr},
+      {"last_save_ok", true},
+      {"buckets", server_.services.upkeep.size().buckets},
+      {"holds", 0},
+      {"memory_bytes", server_.services.upkeep.size().table_bytes},
+      {"process_memory_bytes", now["process_memory_bytes"]},
+      {"max_memory_bytes", 0},
+      {"memory_permille", nullptr},
+      {"connections", 1},
+      {"http_connections", 1},
+      {"commands", now["commands"]},
+      {"latency_us", now["latency_us"]},
+      {"last_minute",
+       {{"window_s", 7}, {"errors", 1}, {"rejected_connections", 0}, {"evicted", 0}}},
+      {"total",
+       {{"allowed", 1},
+        {"denied", 2},
+        {"shadow_denied", 0},
+        {"near_limit", 1},
+        {"bans", 1},
+        {"charged_beyond", 1}}},
+      {"limits", server_.services.upkeep.size().limits},
+      {"policies", 1}};
   EXPECT_EQ(now, expected) << json::diff(expected, now);
   EXPECT_GE(now["latency_us"]["p50"], 3.0);
   EXPECT_LE(now["latency_us"]["p99"], 3.0 * 9 / 8);
+  EXPECT_EQ(now["latency_us"]["window_s"], 7);
+  EXPECT_GT(now["process_memory_bytes"], now["memory_bytes"]);
 }
 
 TEST_F(ApiNumbersTest, NowHasTheReplicasOfAPrimaryAndTheLinkOfAReplica) {
@@ -168,9 +179,23 @@ TEST_F(ApiNumbersTest, NowSaysWhyAServerAdmitsNothing) {
   EXPECT_EQ(Get("/api/now")["role"], "deposed");
 }
 
-TEST_F(ApiNumbersTest, NowHasNoLatencyBeforeTheFirstDecision) {
+TEST_F(ApiNumbersTest, NowHasTheLatencyOfTheLastMinute) {
+  EXPECT_EQ(Get("/api/now")["latency_us"], nullptr) << "without a watch";
+  HealthWatch watch(server_.services);
+  watch.Look();
   client_.Run("PING");
-  EXPECT_EQ(Get("/api/now")["latency_us"], nullptr);
+  watch.Look();
+  EXPECT_EQ(Get("/api/now")["latency_us"], nullptr) << "PING asks for no tokens";
+  client_.Run("RL.ALLOW k 2/s");
+  watch.Look();
+  EXPECT_NE(Get("/api/now")["latency_us"], nullptr);
+  for (int i = 0; i < 80; ++i) {
+    Advance(1);
+    watch.Look();
+  }
+  const json now = Get("/api/now");
+  EXPECT_EQ(now["latency_us"], nullptr) << "nothing has been asked for a minute";
+  EXPECT_GE(now["last_minute"]["window_s"], 60);
 }
 
 // The sums are over the time that the page has seen.
