@@ -2,13 +2,14 @@
 import {aboutView} from './app/about.js';
 import {ApiError} from './app/api.js';
 import {closeChange} from './app/confirm.js';
-import {h, setClass, setHidden, setText} from './app/dom.js';
+import {copyText, h, setClass, setHidden, setText} from './app/dom.js';
 import {keyChoiceView, keyView} from './app/key.js';
-import {limitView, limitsView} from './app/limits.js';
+import {limitView} from './app/limit.js';
+import {limitsView} from './app/limits.js';
 import {nowView} from './app/now.js';
 import {policiesView, policyView} from './app/policies.js';
 import {Poller} from './app/poller.js';
-import {refreshServer, showTitle} from './app/server.js';
+import {headline, refreshServer, showTitle} from './app/server.js';
 import {tryView} from './app/try.js';
 import {whoView} from './app/who.js';
 
@@ -50,7 +51,7 @@ const VIEWS = {
   limits: (rest) => rest ? limitView(decoded(rest)) : limitsView(),
   who: whoView,
   key: (rest) => rest ? keyView(rest) : keyChoiceView(),
-  try: tryView,
+  try: (rest) => tryView(rest ? decoded(rest) : ''),
   policies: (rest) => rest ? policyView(decoded(rest)) : policiesView(),
   health: healthLater,
   about: aboutView,
@@ -59,6 +60,7 @@ const VIEWS = {
 const main = document.getElementById('main');
 const banner = document.getElementById('banner');
 const verdict = document.getElementById('verdict');
+const copyButton = document.getElementById('copy');
 
 let view = null;
 let serverAsked = -Infinity;
@@ -66,8 +68,8 @@ let stale = 0;  // the timer that runs out if no answer comes
 
 // A view is an element `root`, a `title`, and a `poll()` that asks the server and shows the answer.
 // It may have `wake(poll)`, which hands it a function that polls at once, `shown()`, which is
-// called when it is on the page, `close()`, and `asksServer` if its poll() does what the footer
-// needs.
+// called when it is seen, `copy()`, which returns its lines and its data for the clipboard,
+// `close()`, and `asksServer` if its poll() does what the footer needs.
 async function poll() {
   const polled = view;
   if (!polled.asksServer && performance.now() - serverAsked >= SERVER_EVERY_MS) {
@@ -77,6 +79,7 @@ async function poll() {
   }
   try {
     await polled.poll();
+    if (polled === view) reveal();
   } catch (error) {
     if (polled === view) throw error;  // else the user has left the view
   }
@@ -95,8 +98,17 @@ function advice(error) {
   }
 }
 
+// A view is not seen before its first answer, or the failure of that, so that nothing moves then.
+function reveal() {
+  if (!main.classList.contains('waiting')) return;
+  setClass(document.body, 'waiting', false);
+  setClass(main, 'waiting', false);
+  view.shown?.();
+}
+
 function fail(error) {
   clearTimeout(stale);
+  reveal();
   setText(banner, advice(error));
   setClass(banner, 'lost', error.status === 0 || error.status >= 500);
   setHidden(banner, false);
@@ -143,12 +155,13 @@ function showView() {
   view = VIEWS[name](rest);
   view.wake?.(() => poller.wake());
   main.replaceChildren(view.root);
+  setHidden(copyButton, !view.copy);
+  setClass(main, 'waiting', true);
   showTitle(view.title);
   markCurrent(name);
   setHidden(banner, true);
   window.scrollTo(0, 0);
   if (!first) main.focus({preventScroll: true});
-  view.shown?.();
   poller.wake();
 }
 
@@ -160,15 +173,34 @@ function findKey(event) {
   field.value = '';
 }
 
-// "/" goes to the field that looks up a key, from anywhere but another field.
-function goToFind(event) {
+// Keys, anywhere but in a field: "/" goes to the field that looks up a key, "f" to the filter of
+// the view, and "?" shows help.
+function pressed(event) {
   const typing = event.target.closest('input, textarea, select, dialog');
-  if (event.key !== '/' || typing || event.ctrlKey || event.metaKey || event.altKey) return;
-  event.preventDefault();
-  document.getElementById('find-key').focus();
+  if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+  const field = {'/': document.getElementById('find-key'), f: main.querySelector('.filter')};
+  if (event.key === '?') {
+    help();
+  } else if (field[event.key]) {
+    event.preventDefault();
+    field[event.key].focus();
+  }
+}
+
+// Copies what the view shows as text, with the server and the time; with Shift, as JSON.
+function copyView(event) {
+  const {lines, data} = view.copy();
+  const text = [`${document.title}, ${headline()}`, verdict.innerText, ...lines].join('\n');
+  copyText(event.shiftKey ? JSON.stringify(data, null, 1) : text);
+}
+
+async function help() {
+  (await import('./app/help.js')).showHelp();
 }
 
 window.addEventListener('hashchange', showView);
 document.getElementById('find').addEventListener('submit', findKey);
-document.addEventListener('keydown', goToFind);
+document.addEventListener('keydown', pressed);
+copyButton.addEventListener('click', copyView);
+document.getElementById('help').addEventListener('click', help);
 showView();

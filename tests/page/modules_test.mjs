@@ -20,11 +20,16 @@ const format = await load('format.js');
 const {endText, heldText} = await load('hold_list.js');
 const {pageTitle, verdictLine} = await load('health.js');
 const {HELP} = await load('health_help.js');
+const {facts} = await load('facts.js');
+const {keyText, limitText, nowText} = await load('copy_text.js');
+const {limitWords, limitLines} = await load('limit_words.js');
+const {deniesMuch, groupedByPolicy} = await load('limits.js');
+const {highestOf} = await load('spark.js');
 const {keyVerdict} = await load('key_verdict.js');
 const limits = await load('limit_text.js');
 const {fileOf, policyLine, waysToSet} = await load('policy_change.js');
 const {Rates} = await load('rates.js');
-const {replicationFacts} = await load('replication.js');
+const {replicationTable} = await load('replication.js');
 const {redisCli, setServer} = await load('command.js');
 const {standing} = await load('standing.js');
 const {splitWords, withoutCommand} = await load('words.js');
@@ -35,22 +40,29 @@ test('replication shows who follows whom', () => {
     role: 'primary',
     replication: {offset: 1000, loss_bound_ms: 4000, link: null, replicas: [replica]},
   };
-  assert.deepEqual(replicationFacts(primary), [
-    ['Role', 'primary', false], ['Offset', '1,000'], ['Lost by a failover', 'at most 4.0 s'],
-    ['Replica 10.0.0.2:7379', '100 B behind, heard 0.5 s ago'],
-  ]);
+  const {title, note, columns, rows} = replicationTable(primary);
+  assert.equal(title, 'Replicas');
+  assert.equal(note, 'A failover now would lose at most the admissions of 4.0 s. Offset 1,000');
+  assert.deepEqual(rows, [{id: '10.0.0.2:7379', bad: false,
+    cells: ['10.0.0.2:7379', 'in sync', '100 B', '0.5 s ago', '900']}]);
+  assert.equal(columns.length, rows[0].cells.length);
+  replica.online = false;
+  assert.equal(replicationTable(primary).rows[0].cells[1], 'receives its first state');
   primary.replication.loss_bound_ms = null;
-  assert.match(replicationFacts(primary)[2][1], /no replica was in sync yet/);
+  assert.match(replicationTable(primary).note, /no replica was in sync yet/);
   primary.replication.replicas = [];
-  assert.deepEqual(replicationFacts(primary), []);
+  assert.equal(replicationTable(primary), null);
   const link = {
     primary: '10.0.0.1:7379', state: 'connect', up: false, down_ms: 2000, complete: true,
     data_age_ms: 3000,
   };
   const following = {role: 'replica', replication: {...primary.replication, link}};
-  assert.deepEqual(replicationFacts(following).slice(2), [
-    ['Follows', '10.0.0.1:7379, connect, down for 2.0 s', true], ['State', '3.0 s old', false],
-  ]);
+  assert.deepEqual(replicationTable(following).rows, [{id: '10.0.0.1:7379', bad: true,
+    cells: ['10.0.0.1:7379', 'connect, down for 2.0 s', '3.0 s', '1,000']}]);
+  Object.assign(link, {up: true, state: 'sync', complete: false});
+  assert.deepEqual(replicationTable(following).rows[0].cells.slice(1),
+    ['sync, receives its first state', format.NONE, '1,000']);
+  assert.equal(replicationTable(following).columns.length, 4);
 });
 
 test('what a server is goes before what to ask it', () => {
@@ -84,6 +96,59 @@ test('commands go to the server that decides', () => {
   assert.equal(redisCli('PING'), 'redis-cli -p 7390 PING');
   setServer({port: 7390, replication: {link: {primary: '::1:7379'}}});
   assert.equal(redisCli('PING'), 'redis-cli -h ::1 -p 7379 PING');
+  setServer({port: 7390, user: 'default'});
+  assert.equal(redisCli('PING'), 'redis-cli -p 7390 PING');
+  setServer({port: 7390, user: "o'neil"});
+  assert.equal(redisCli('PING'), "redis-cli -p 7390 --user 'o'\\''neil' PING");
+});
+
+test('a limit is told in words', () => {
+  const words = {
+    '100k/m,name=tokens': 'A bucket of 100,000 that refills in a minute.',
+    '3/s': 'A bucket of 3 that refills in a second.',
+    '10/5min': 'A bucket of 10 that refills in 5 minutes.',
+    '10/h': 'A bucket of 10 that refills in an hour.',
+    '10/s,burst=20': 'A bucket of 20, to which 10 come back in a second.',
+    '60/h,fixed': '60 in a window of an hour from the first request.',
+    '60/h,sliding': '60 in any hour.',
+    '1000/day': '1,000 in each day of the calendar: all are back when the next begins, at ' +
+      'midnight (UTC). 1000/d would be a bucket over 24 hours.',
+    '1M/month,tz=Europe/Berlin': '1,000,000 in each month of the calendar: all are back when ' +
+      'the next begins, at midnight (Europe/Berlin).',
+    '5,held': 'At most 5 at a time, held by RL.RESERVE.',
+    '3/m,ban=10m': 'A bucket of 3 that refills in a minute. A denial shuts it for 10m.',
+    '3/m,shadow': 'A bucket of 3 that refills in a minute. It is on trial: it counts, and ' +
+      'denies nothing.',
+    '@free': 'The limits of the policy free.',
+    none: 'It denies every request.',
+    unlimited: 'It admits every request.',
+  };
+  for (const [limit, text] of Object.entries(words)) assert.equal(limitWords(limit), text);
+  for (const wrong of ['', '10', '10/x', '/s', 'COST', 'fixed', '10/2day']) {
+    assert.equal(limitWords(wrong), null, wrong);
+  }
+  assert.deepEqual(limitLines(['3/s', 'COST', '2']).map(({limit}) => limit), ['3/s']);
+});
+
+test('denials are red where a limit denies much', () => {
+  const row = (denied, allowed) => ({denied, allowed});
+  assert.ok(!deniesMuch(row(0, 0), 0));
+  assert.ok(deniesMuch(row(2, 10), undefined));
+  assert.ok(!deniesMuch(row(1, 10), undefined));
+  assert.ok(!deniesMuch(row(1, 10), 0.5));
+  assert.ok(deniesMuch(row(1, 10), 0.4));
+  assert.ok(!deniesMuch(row(1, 10), 0));
+});
+
+test('the limits of a policy stand together, in their order', () => {
+  const rows = ['@a#1', '9/s', '@b#0', '@a#0 x'].map((limit) => ({limit: {limit}}));
+  assert.deepEqual(groupedByPolicy(rows).map((row) => row.limit.limit),
+    ['@a#0 x', '@a#1', '9/s', '@b#0']);
+});
+
+test('the drawings of a table share a scale', () => {
+  assert.equal(highestOf([{recent: [[1, 2, 3, 9]]}, {recent: null}, {recent: [[4, 0, 0, 0]]}]), 6);
+  assert.equal(highestOf([]), 1);
 });
 
 test('a key is denied by real limits only', () => {
@@ -309,7 +374,55 @@ test('reasons are named with their time and lead to their help', () => {
   assert.match(since(59_999), /for 59 s$/);
   assert.match(since(60_000), /for 1 min$/);
   assert.match(since(3_599_999), /for 59 min$/);
-  assert.match(since(3_600_000), /, since .*\d\d:\d\d:\d\d$/);
+  assert.match(since(3_600_000), /, since .*\d\d:\d\d:\d\d \S+$/);
+});
+
+const BUSY = {
+  ...NOW, commands: 5, buckets: 3, holds: 1, limits: 2, policies: 1, uptime_s: 4,
+  process_memory_bytes: 38 * 2 ** 20, max_memory_bytes: 0, last_save_ok: true, loss_bound_ms: 20,
+  connections: 1, http_connections: 2, latency_us: {p50: 6.5, p99: 1500, window_s: 61},
+  last_minute: {window_s: 60, errors: 7, rejected_connections: 0, evicted: 4},
+  total: {allowed: 8, denied: 2, shadow_denied: 0, near_limit: 0, bans: 1, charged_beyond: 1},
+};
+
+test('each fact has a unit and a sentence', () => {
+  const groups = facts(BUSY, 12);
+  assert.deepEqual(groups.map(([title]) => title), ['Load', 'State', 'Clients']);
+  const rows = new Map(groups.flatMap(([, list]) => list).map((row) => [row[0], row]));
+  const text = (name) => rows.get(name)[1];
+  for (const [name, , note] of rows.values()) assert.match(note, /^[A-Z0-9].{15,}/, name);
+  assert.equal(text('Latency, p99'), '1.5 ms');
+  assert.match(rows.get('Latency, p99')[2], /in the last 61 s$/);
+  assert.equal(text('Memory'), 'table 2.0 KiB, process 38.0 MiB');
+  assert.equal(text('Errors'), '7 /min');
+  assert.equal(text('Evictions'), '4 /min');
+  assert.ok(rows.get('Evictions')[3]);
+  assert.equal(text('Open holds'), '1');
+  assert.equal(text('Rejected connections'), '0 /min');
+  assert.equal(text('Charged above the limit'), '1');
+  const quiet = facts({...BUSY, latency_us: null,
+    last_minute: {window_s: 0, errors: 0, rejected_connections: 0, evicted: 0}}, null);
+  assert.equal(quiet[0][1][0][1], format.NONE);
+  assert.equal(quiet[0][1][3][1], '0 /min');
+});
+
+test('a view is copied as the lines that a chat needs', () => {
+  const rates = new Rates(5000);
+  rates.add(0, {allowed: 0, denied: 0, shadow_denied: 0, near_limit: 0});
+  rates.add(1000, {allowed: 8, denied: 2, shadow_denied: 0, near_limit: 0});
+  const limit = {limit: '9/s', allowed: 3, denied: 1};
+  const key = {key: 'user:42', count: 1, limits: ['9/s', '@free#0']};
+  const lines = nowText({...BUSY, replication: {link: null, replicas: []}}, rates, [limit], [key]);
+  assert.match(lines[0], /allowed 8\.0 \/s, denied 2\.0 \/s/);
+  assert.ok(lines.includes('  9/s: 1 denied (25.0 %)'));
+  assert.ok(lines.includes('  user:42: 1 denied by 9/s, @free#0'));
+  assert.deepEqual(limitText({definition: '9/s', policy: null, denied: 4, keys: [key]}), [
+    'definition: 9/s', 'denied since the start: 4', 'keys that it denies, since the start:',
+    '  user:42: 1 denied by 9/s, @free#0']);
+  const bucket = {limit: '9/s', remaining: 0, capacity: 9, reset_after_ms: 900, banned_ms: 0};
+  assert.deepEqual(keyText({buckets: [bucket], holds: [], overrides: [], denied_by: ['9/s']},
+    'Denied now by 9/s.'), [
+    'Denied now by 9/s.', '  9/s: 0 left of 9, full in 0.9 s', 'has been denied by 9/s']);
 });
 
 test('the title names the host, and says when something is wrong', () => {

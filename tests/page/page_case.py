@@ -20,6 +20,10 @@ HOSTILE = "<img src=x onerror=\"window.hit=1\"><script>window.hit=1</script>&amp
 
 WIDTHS = {360: 780, 1280: 860, 2560: 1440}  # with a height that is usual
 
+# What stands behind "#/" in the addresses of the views; all exist after start_busy().
+VIEWS = ["now", "limits", "limits/10%2Fm", "who", "key", "key/user%3A42", "try", "policies",
+         "policies/free", "health/save_failing", "about"]
+
 USERS = """\
 user default off
 user app on >secret ~* +@limit
@@ -75,7 +79,7 @@ class PageCase(ServerTest):
     def go(self, view):
         self.browser.open("about:blank")  # else only the part behind "#" would change
         self.browser.open(f"http://127.0.0.1:{self.admin_port}/#/{view}")
-        self.browser.find("main h1, main h2")
+        self.browser.find("main:not(.waiting) :is(h1, h2)")
 
     def expect_no_trouble(self):
         self.assertEqual(self.browser.troubles(), [])

@@ -2,13 +2,10 @@
 
 import sys
 
-from page_case import HOSTILE, WIDTHS, PageCase, main, other_site
+from page_case import HOSTILE, VIEWS, WIDTHS, PageCase, main, other_site
 from weir_e2e import NEVER
 
 PAGE_BYTES_MAX = 250_000
-
-VIEWS = ["now", "limits", "limits/10%2Fm", "who", "key", "key/user%3A42", "try", "policies",
-         "policies/free", "health/save_failing", "about"]
 
 
 class PageTest(PageCase):
@@ -48,8 +45,8 @@ class PageTest(PageCase):
                 "const row = [...document.querySelectorAll('.wide tbody tr')]"
                 ".find((one) => one.querySelector('a').innerText === arguments[0]);"
                 "const text = (label) => row?.querySelector(`[data-label='${label}']`).innerText;"
-                "return text('Allowed, total') === arguments[1] &&"
-                " text('Denied, total') === arguments[2] && text('Bans') === arguments[3]",
+                "return text('Allowed since the start') === arguments[1] &&"
+                " text('Denied since the start') === arguments[2] && text('Bans') === arguments[3]",
                 name, f"{row[0]:,}", f"{row[1]:,}", f"{row[4]:,}")
         self.expect_no_trouble()
 
@@ -103,7 +100,7 @@ class PageTest(PageCase):
                 " row.querySelector('th').innerText === arguments[0]"
                 " && row.children[3].innerText === arguments[1])", key.decode(), f"{count:,}")
         self.go("limits/%40free%230")
-        self.browser.await_text("p.note", "^Of the policy free: ")
+        self.browser.await_text(".definition", "Of the policy free")
         self.expect_no_trouble()
 
     # --- One key ----------------------------------------------------------------------------------
@@ -149,12 +146,12 @@ class PageTest(PageCase):
         for hold in (HOSTILE[:64], "req-81"):
             client.call("RL.RESERVE", "k", "9/h,cost=2", "5,held", "HOLD", hold, "TTL", 3_000_000)
         self.go("key/k")
-        self.browser.await_text(".buckets", "2 of 5 out")
+        self.browser.await_text(".buckets", "2 of 5 in use")
         self.browser.await_text(".buckets", r"last hold expires in 49 min \d\d s")
         self.browser.await_text(".holds", r"req-81\s+2 of 9/h, 1 of 5,held\s+expires in 49 min")
         self.browser.await_text(".holds", "<img src=x onerror=")
         client.call("RL.COMMIT", "k", "HOLD", "req-81")
-        self.browser.await_text(".buckets", "1 of 5 out")
+        self.browser.await_text(".buckets", "1 of 5 in use")
         self.browser.await_text(".holds .settled", "req-81.*\\s+settled, forgotten in ")
         self.expect_no_trouble()
 
@@ -200,7 +197,7 @@ class PageTest(PageCase):
         self.start_page()
         self.go("try")
         self.browser.click_text("button", "Steady")  # 5 a second against 3/s, for 20 s
-        text = self.browser.await_text(".result .verdict", "admitted")
+        text = self.browser.await_text(".result .verdict", "of 100 requests admitted")
         # A token bucket: 3 at once, and 3 a second after that.
         self.assertRegex(text, r"^6\d of 100 requests admitted, 5 of them in the first second")
         self.browser.find(".result .plot canvas")
@@ -227,7 +224,7 @@ class PageTest(PageCase):
     def test_a_lost_server_is_said_and_the_page_heals(self):
         self.start_page()
         self.go("now")
-        self.browser.await_text(".facts", "Up for")
+        self.browser.await_text(".groups", "Up for")
         self.server.stop()
         self.browser.await_text("#banner", "The server does not answer")
         self.start_page(port=self.admin_port)

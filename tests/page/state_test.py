@@ -15,7 +15,7 @@ DRAWN_CELLS = """
   const drawn = (row) => [...row.children].filter((cell) => cell.checkVisibility()).length;
   return [...document.querySelectorAll('main table')].filter((table) => table.checkVisibility() &&
     table.tHead.checkVisibility()).map((table) => [drawn(table.tHead.rows[0]),
-    [...table.tBodies[0].rows].map(drawn)]);"""
+    [...table.tBodies[0].rows].filter((row) => row.checkVisibility()).map(drawn)]);"""
 
 
 class StateTest(PageCase):
@@ -73,17 +73,17 @@ class StateTest(PageCase):
     def test_connections_are_counted_once(self):
         self.start_page()
         self.go("now")
-        facts = self.browser.await_text(".facts", r"Connections\s+0 RESP, \d+ HTTP")
+        facts = self.browser.await_text(".groups", r"Connections\s+0 RESP, \d+ HTTP")
         shown = int(re.search(r"0 RESP, (\d+) HTTP", facts).group(1))
         self.assertGreater(shown, 0)
         self.client = self.connect(self.server)
         self.client.call("PING")
-        self.browser.await_text(".facts", r"Connections\s+1 RESP, \d+ HTTP")
+        self.browser.await_text(".groups", r"Connections\s+1 RESP, \d+ HTTP")
 
     def test_a_server_that_stands_still_is_greyed_in_three_seconds(self):
         self.start_page()
         self.go("now")
-        self.browser.await_text(".facts", "Up for")
+        self.browser.await_text(".groups", "Up for")
         self.server.pause()
         try:
             waited = self.browser.run_async("""

@@ -1,4 +1,4 @@
-// The view about the page: who may change something and how to get there, keys, and licences.
+// The view about the page: who may change something and how to get there, and licences.
 import {refreshServer} from './server.js';
 import {h} from './dom.js';
 
@@ -33,24 +33,28 @@ const USERS = `user default off
 user app on >another-password ~* +@limit
 user admin on >a-long-password ~* +@all`;
 
-export function aboutView() {
+// `part`: "changes" leads to the paragraph about them.
+export function aboutView(part) {
+  const changes = h('h2', {tabindex: '-1'}, 'Changes');
   const root = h('div', {class: 'stack'},
     h('section', {class: 'card text'}, h('h1', {}, 'About this page'),
       h('p', {}, 'It is served by weir itself and asks nothing of other hosts. It polls once a ',
         'second while it is visible, and not at all in a hidden tab.'),
-      h('h2', {}, 'Changes'),
+      changes,
       h('p', {}, 'Without users, everyone who reaches the port would be its administrator, so the ',
         'page only reads. To change limits from here, start weir with a file of users, ',
         h('code', {}, '--users-file weir.users'), ':'),
       h('pre', {class: 'code'}, USERS),
       h('p', {}, 'The browser then asks for a name and a password. The page can do what that user ',
-        'may do in a terminal, and nothing else.'),
-      h('h2', {}, 'Keys'),
-      h('p', {}, h('kbd', {}, '/'), ' goes to the field that looks up a key. ', h('kbd', {}, 'Tab'),
-        ' reaches everything else.')),
+        'may do in a terminal, and nothing else.')),
     h('section', {class: 'card text'}, h('h2', {}, 'Licences'),
       h('p', {}, 'weir: Apache License 2.0. The charts are drawn by dygraphs 2.2.1, under the MIT ',
         'licence:'),
       h('pre', {class: 'code licence'}, DYGRAPHS_LICENCE)));
-  return {root, title: 'About', asksServer: true, poll: refreshServer};
+  const shown = () => {
+    if (part !== 'changes') return;
+    changes.scrollIntoView();
+    changes.focus();
+  };
+  return {root, title: 'About', asksServer: true, shown, poll: refreshServer};
 }

@@ -5,7 +5,7 @@ import {clock, count, duration} from './format.js';
 
 function leftOf(bucket, state) {
   if (bucket.held) {
-    return `${count(bucket.capacity - state.remaining)} of ${count(bucket.capacity)} out`;
+    return `${count(bucket.capacity - state.remaining)} of ${count(bucket.capacity)} in use`;
   }
   if (bucket.used > bucket.capacity && bucket.capacity !== null) {
     return `${count(bucket.used - bucket.capacity)} in debt`;

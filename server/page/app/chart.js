@@ -78,6 +78,12 @@ export class Chart {
     loadLibrary().then(() => this.draw(), () => {});
   }
 
+  // Shows these values instead of those of the last row; null: that again.
+  showAtRest(values, when = '') {
+    this.rest = values && {values, when};
+    if (!this.hovered) this.showLast();
+  }
+
   // Marks points in time at the axis: {time, letter, text} each.
   mark(marks) {
     this.marks = marks;
@@ -161,15 +167,17 @@ export class Chart {
 
   showLast() {
     this.hovered = false;
-    this.show(this.rows.at(-1));
+    if (this.rest) this.showValues(this.rest.values, this.rest.when);
+    else this.show(this.rows.at(-1));
   }
 
   show(row) {
-    if (!row) return;
-    this.series.forEach((one, i) => {
-      const value = row[i + 1];
-      this.values[i].set(value === null ? [NONE, ''] : this.format(value));
-    });
-    setText(this.when, this.xLabel(Number(row[0])));
+    if (row) this.showValues(row.slice(1), this.xLabel(Number(row[0])));
+  }
+
+  showValues(values, when) {
+    this.values.forEach((shown, i) =>
+      shown.set(values[i] === null ? [NONE, ''] : this.format(values[i])));
+    setText(this.when, when);
   }
 }

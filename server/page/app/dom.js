@@ -79,17 +79,41 @@ export function updateRows(parent, items, idOf, make) {
   rowsOf.set(parent, kept);
 }
 
-// A number with its unit in a quieter type. `set([number, unit])` changes both in place.
+// A number with its unit in a quieter type; zero is as quiet. `set([number, unit])` changes both in
+// place.
 export function quantity(className = '') {
   const number = h('span', {}, '');
   const unit = h('span', {class: 'unit'}, '');
+  const root = h('span', {class: `quantity ${className}`}, number, unit);
   return {
-    root: h('span', {class: `quantity ${className}`}, number, unit),
+    root,
     set([text, of = '']) {
       setText(number, text);
       setText(unit, of);
+      setClass(root, 'zero', text === '0');
     },
   };
+}
+
+// A card that folds. It is open at first, unless the screen is a telephone's.
+export function foldingCard(title, ...children) {
+  const open = matchMedia('(min-width: 621px)').matches;
+  return h('details', {class: 'card', open}, h('summary', {}, h('h2', {}, title)), children);
+}
+
+// Puts a text into the clipboard. That is there on a secure origin only, and loopback is one;
+// elsewhere a selected field is copied, which browsers do for a click.
+export async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const field = h('textarea', {class: 'unseen'}, text);
+    document.body.append(field);
+    field.select();
+    document.execCommand('copy');
+    field.remove();
+  }
+  toast('Copied.');
 }
 
 // A message at the bottom of the page, for some seconds; read out by screen readers.

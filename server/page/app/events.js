@@ -1,7 +1,7 @@
 // Events of the server: the last ones as a list, and all as marks on a chart.
 import {get} from './api.js';
-import {h, setHidden, setText, updateRows} from './dom.js';
-import {clock} from './format.js';
+import {foldingCard, h, setHidden, setText, updateRows} from './dom.js';
+import {timeOfDay, zone} from './format.js';
 
 const SHOWN = 10;
 const LETTERS = {
@@ -16,7 +16,7 @@ function eventRow() {
   return {
     root: h('tr', {}, time, mark, text, who),
     update(event) {
-      setText(time, clock(event.time_ms));
+      setText(time, timeOfDay(event.time_ms));
       setText(mark, LETTERS[event.kind] ?? '?');
       setText(text, event.text);
       setText(who, event.who);
@@ -28,9 +28,8 @@ function eventRow() {
 export function eventsCard() {
   const body = h('tbody');
   const column = (text) => h('th', {scope: 'col'}, text);
-  const root = h('section', {class: 'card', hidden: true}, h('h2', {}, 'What happened'),
-    h('table', {class: 'plain events'},
-      h('thead', {}, h('tr', {}, ['When', 'Mark', 'What', 'Who'].map(column))), body));
+  const root = foldingCard('What happened', h('table', {class: 'plain events'},
+    h('thead', {}, h('tr', {}, [`When (${zone()})`, 'Mark', 'What', 'Who'].map(column))), body));
   return {
     root,
     // Returns all events as marks of a chart.

@@ -70,10 +70,21 @@ export function wait(ms) {
   return ms < SECOND ? `${count(Math.ceil(ms))} ms` : duration(ms);
 }
 
+// The name of the zone in which times are shown: "UTC", "GMT+2".
+export function zone(ms = Date.now()) {
+  const parts = new Intl.DateTimeFormat('en-US', {timeZoneName: 'short'}).formatToParts(ms);
+  return parts.find((part) => part.type === 'timeZoneName').value;
+}
+
 // The time of the day, with the date if that is not today's.
-export function clock(ms) {
+export function timeOfDay(ms) {
   const then = new Date(ms);
   const time = [then.getHours(), then.getMinutes(), then.getSeconds()].map(two).join(':');
   if (then.toDateString() === new Date().toDateString()) return time;
   return `${then.getFullYear()}-${two(then.getMonth() + 1)}-${two(then.getDate())} ${time}`;
+}
+
+// The same with its zone.
+export function clock(ms) {
+  return `${timeOfDay(ms)} ${zone(ms)}`;
 }

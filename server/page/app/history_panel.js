@@ -15,11 +15,14 @@ const POLLS_MAX = 10;
 
 const COUNTS = ['allowed', 'denied', 'shadow_denied', 'near_limit'];
 
+const MEAN_SECONDS = 5;
+const MEAN = `mean of ${MEAN_SECONDS} s`;
+
 const SERIES = [
   {label: 'allowed', colour: 'allowed', fill: true},
   {label: 'denied', colour: 'denied', fill: true},
   {label: 'would deny', colour: 'shadow', fill: false},
-  {label: 'near', colour: 'near', fill: false},
+  {label: 'near a limit', colour: 'near', fill: false},
 ];
 
 // The counts of /api/history as rows of a chart: the time of each step's begin, and rates.
@@ -117,6 +120,19 @@ export class HistoryPanel {
     this.draw();
   }
 
+  // The mean of the last seconds of one limit, as the tiles have of all.
+  showOwnMean() {
+    const last = this.rows.slice(-MEAN_SECONDS);
+    if (this.range.step !== 1 || !last.length) return this.chart.showAtRest(null);
+    const mean = (i) => last.reduce((sum, row) => sum + (row[i + 1] ?? 0), 0) / last.length;
+    this.chart.showAtRest(COUNTS.map((name, i) => mean(i)), MEAN);
+  }
+
+  // The legend's rates, unless the pointer asks for those of a moment: the tiles'.
+  showMean(rates) {
+    this.chart.showAtRest(COUNTS.map((name) => rates.of(name)), MEAN);
+  }
+
   // Marks what has happened, from the next drawing on.
   mark(marks) {
     this.chart.mark(marks);
@@ -130,6 +146,7 @@ export class HistoryPanel {
   draw() {
     if (!this.rows.length) return;
     const end = this.end();
+    if (this.limit !== undefined) this.showOwnMean();
     this.chart.set(this.rows, [end - 1000 * this.range.steps * this.range.step, end]);
   }
 

@@ -4,11 +4,13 @@ import {byKey, change, get} from './api.js';
 import {bucketList} from './bucket_bar.js';
 import {redisCli} from './command.js';
 import {diffTable, showChange} from './confirm.js';
+import {keyText} from './copy_text.js';
 import {h, setHidden, setText, toast, updateRows} from './dom.js';
 import {holdList} from './hold_list.js';
 import {keyVerdict} from './key_verdict.js';
 import {limitsIn} from './limit_text.js';
 import {canChange, rightsNote} from './server.js';
+import {limitLinks} from './who.js';
 
 // The view before a key is chosen.
 export function keyChoiceView() {
@@ -114,6 +116,10 @@ function overrideForm(submitted) {
 export function keyView(k) {
   const name = h('code', {}, '');
   const state = h('p', {class: 'verdict'}, '');
+  const deniers = h('p', {class: 'note', hidden: true}, 'Limits that have denied it: ');
+  const denierLinks = h('span', {});
+  deniers.append(denierLinks);
+  const setDeniers = limitLinks(denierLinks);
   const buckets = bucketList((bucket, i) => `${bucket.limit} ${i}`);
   const holds = holdList();
   const overrides = h('tbody');
@@ -129,7 +135,7 @@ export function keyView(k) {
   const root = h('div', {class: 'stack'},
     h('section', {class: 'card'},
       h('div', {class: 'head'}, h('h1', {}, h('span', {class: 'of'}, 'Key '), name), reset),
-      state, buckets.root),
+      state, buckets.root, deniers),
     holds.root,
     h('section', {class: 'card overrides'}, h('h2', {}, 'Overrides'), noOverride, table, form.root),
     rights.root);
@@ -144,6 +150,8 @@ export function keyView(k) {
     setText(state, verdict.text);
     buckets.set(answer.buckets, answer.time_ms);
     holds.set(answer.holds);
+    setDeniers(answer.denied_by ?? []);
+    setHidden(deniers, !answer.denied_by?.length);
     setHidden(reset, answer.buckets.length === 0);
     setHidden(table, answer.overrides.length === 0);
     setHidden(noOverride, answer.overrides.length > 0);
@@ -156,6 +164,9 @@ export function keyView(k) {
     root,
     title: 'Key',
     wake: (poll) => { wake = poll; },
+    copy: () => ({
+      lines: [`key ${answer.key}`, ...keyText(answer, state.textContent)], data: answer,
+    }),
     async poll() {
       answer = await get(byKey('/api/key', k));
       show();

@@ -21,7 +21,7 @@ export function limitRow() {
       h('td', {class: 'number'}, share.root)),
     update(limit) {
       if (name.textContent !== limit.limit) name.replaceChildren(limitLink(limit.limit));
-      line.set(limit.recent);
+      line.set(limit.recent, limit.highest);
       setText(denied, count(limit.denied));
       share.set(percent(limit.denied, limit.allowed + limit.denied));
     },

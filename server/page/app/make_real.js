@@ -1,6 +1,5 @@
-// The command that makes a limit on trial a real one.
+// The way to make a limit on trial a real one: a command, or a change of the program.
 import {get} from './api.js';
-import {redisCli} from './command.js';
 import {showChange} from './confirm.js';
 import {h} from './dom.js';
 import {isShadow, labelOf, policyPosition, withoutShadow} from './limit_text.js';
@@ -34,10 +33,11 @@ export async function showRealCommand(name) {
     });
     return;
   }
-  const real = /^\d/.test(name) ? withoutShadow(name) : `LIMIT,name=${name}`;
   showChange({
-    title, command: redisCli('RL.ALLOW', 'KEY', real),
-    body: [h('p', {}, 'No policy has it: the requests of your programs name it themselves. Leave ',
-      'out ', h('code', {}, ',shadow'), ' there, so that they ask:')],
+    title,
+    body: [h('p', {}, 'No policy has it: the requests of your programs name it themselves. In ' +
+      'the program, leave out ', h('code', {}, ',shadow'), ' in the limit ',
+    /^\d/.test(name) ? [h('code', {}, name), ': ', h('code', {}, withoutShadow(name))]
+      : [h('code', {}, `name=${name}`)], '.')],
   });
 }

@@ -1,19 +1,25 @@
 // The view of the server as a whole: what it decides now and over the last day, and how it is.
 import {get} from './api.js';
 import {commandBox, redisCli} from './command.js';
-import {h, quantity, setClass, setHidden, setText, updateRows} from './dom.js';
+import {nowText} from './copy_text.js';
+import {foldingCard, h, quantity, setClass, setHidden, setText, updateRows} from './dom.js';
 import {eventsCard} from './events.js';
-import {NONE, bytes, count, duration, latency, percent, rate} from './format.js';
+import {facts} from './facts.js';
+import {NONE, count, percent, rate} from './format.js';
 import {HistoryPanel} from './history_panel.js';
 import {keyLink} from './key_link.js';
 import {limitName, limitRow} from './limit_row.js';
 import {Rates} from './rates.js';
-import {replicationFacts} from './replication.js';
+import {replicationCard} from './replication.js';
 import {refreshServer} from './server.js';
+import {highestOf} from './spark.js';
 import {standing} from './standing.js';
+import {limitLinks} from './who.js';
 
 const HOT_ROWS = 5;
 const HOT_EVERY = 5;  // polls
+const SINCE = 'since the start or the last RL.STATS RESET';
+const MEAN = `the mean of the last 5 s; below, ${SINCE}`;
 
 function tile(name, title, note) {
   const value = quantity('big');
@@ -30,10 +36,12 @@ function tile(name, title, note) {
 
 // The four rates of which the page is about.
 function tiles() {
-  const allowed = tile('allowed', 'Allowed', 'Requests that all their limits admitted');
-  const denied = tile('denied', 'Denied', 'Requests that at least one limit denied');
-  const shadow = tile('shadow', 'Would deny', 'Requests that a limit on trial would have denied');
-  const near = tile('near', 'Near a limit', 'Admissions after which 80 % of a limit was in use');
+  const allowed = tile('allowed', 'Allowed', `Requests that all their limits admitted, ${MEAN}`);
+  const denied = tile('denied', 'Denied', `Requests that at least one limit denied, ${MEAN}`);
+  const shadow = tile('shadow', 'Would deny',
+    `Requests that a limit on trial would have denied, ${MEAN}`);
+  const near = tile('near', 'Near a limit (80\u00a0%)',
+    `Admissions after which 80 % of a limit was in use, ${MEAN}`);
   return {
     root: h('section', {class: 'tiles', 'aria-label': 'Rates'},
       [allowed, denied, shadow, near].map((one) => one.root)),
@@ -41,65 +49,13 @@ function tiles() {
       const all = total.allowed + total.denied;
       const share = (part) => {
         const [number, unit] = percent(part, all);
-        return unit ? `${number} ${unit} of ${count(all)}` : 'no request yet';
+        return unit ? `${number} ${unit}` : 'no request yet';
       };
       const set = (one, name, text) => one.set(rates.of(name), text, rates.of(name) > 0);
       set(allowed, 'allowed', `${count(total.allowed)} in all`);
       set(denied, 'denied', `${count(total.denied)} in all, ${share(total.denied)}`);
       set(shadow, 'shadow_denied', `${count(total.shadow_denied)} in all`);
       set(near, 'near_limit', `${count(total.near_limit)} in all`);
-    },
-  };
-}
-
-function lastSave(now) {
-  if (now.last_save_age_ms === null) {
-    return now.durability === 'none' ? 'never: nothing is kept' : 'not yet';
-  }
-  const age = `${duration(now.last_save_age_ms)} ago`;
-  return now.last_save_ok ? age : `FAILING; the last good one ${age}`;
-}
-
-function unit([number, of]) {
-  return of ? `${number} ${of}` : number;
-}
-
-function memory(now) {
-  const used = unit(bytes(now.memory_bytes));
-  return now.max_memory_bytes ? `${used} of ${unit(bytes(now.max_memory_bytes))}` : used;
-}
-
-// Name, text, and whether it is bad: a row of the table of facts each.
-function facts(now, commands) {
-  return [
-    ['Latency, p50', now.latency_us ? unit(latency(now.latency_us.p50)) : NONE],
-    ['Latency, p99', now.latency_us ? unit(latency(now.latency_us.p99)) : NONE],
-    ['Commands', commands === null ? NONE : unit(rate(commands))],
-    ['Connections', `${count(now.connections)} RESP, ${count(now.http_connections)} HTTP`],
-    ['Buckets', `${count(now.buckets)} not full`],
-    ['Memory', memory(now), now.max_memory_bytes && now.memory_bytes > 0.9 * now.max_memory_bytes],
-    ['Limits in use', count(now.limits)],
-    ['Policies', count(now.policies)],
-    ['Durability', now.durability],
-    ['Lost by a crash',
-      now.loss_bound_ms === null ? NONE : `at most ${duration(now.loss_bound_ms)}`],
-    ['Last save', lastSave(now), !now.last_save_ok],
-    ['Bans begun', count(now.total.bans)],
-    ['Charged beyond', count(now.total.charged_beyond)],
-    ['Up for', duration(now.uptime_s * 1000)],
-    ...replicationFacts(now),
-  ];
-}
-
-function fact() {
-  const value = h('dd', {}, '');
-  const name = h('dt', {}, '');
-  return {
-    root: h('div', {}, name, value),
-    update([title, text, bad]) {
-      setText(name, title);
-      setText(value, text);
-      setClass(value, 'bad', Boolean(bad));
     },
   };
 }
@@ -130,13 +86,44 @@ function welcome() {
 function hotKey() {
   const times = h('td', {class: 'number'}, '');
   const name = h('td', {}, '');
+  const limits = h('td', {class: 'by'}, '');
+  const setLimits = limitLinks(limits);
   return {
-    root: h('tr', {}, name, times),
+    root: h('tr', {}, name, limits, times),
     update(item) {
-      if (!name.firstChild.href) name.replaceChildren(keyLink(item));
+      if (!name.firstElementChild) name.replaceChildren(keyLink(item));
+      setLimits(item.limits);
       setText(times, count(item.count));
     },
   };
+}
+
+// The groups of facts, a list each. `set(groups)`.
+function factLists() {
+  const root = h('div', {class: 'groups'});
+  const row = () => {
+    const value = h('dd', {}, '');
+    const name = h('dt', {}, '');
+    const pair = h('div', {}, name, value);
+    return {
+      root: pair,
+      update([title, text, note, bad]) {
+        setText(name, title);
+        setText(value, text);
+        if (pair.title !== note) pair.title = note;
+        setClass(value, 'bad', Boolean(bad));
+        setClass(value, 'zero', /^0(?: |$)/.test(text));
+      },
+    };
+  };
+  const group = ([title]) => {
+    const list = h('dl', {class: 'facts'});
+    return {
+      root: h('section', {}, h('h3', {}, title), list),
+      update: ([, rows]) => updateRows(list, rows, ([name]) => name, row),
+    };
+  };
+  return {root, set: (groups) => updateRows(root, groups, ([title]) => title, group)};
 }
 
 // The limits and the keys that deny most, asked for every few polls.
@@ -146,22 +133,30 @@ function hot() {
   const table = (title, more, body, ...heads) => h('section', {class: 'card'},
     h('div', {class: 'head'}, h('h2', {}, title), h('a', {href: more}, 'All')),
     h('table', {class: 'plain'}, h('thead', {}, h('tr', {}, heads)), body));
-  const number = (text) => h('th', {class: 'number', scope: 'col'}, text);
-  const column = (text, kind) => h('th', {scope: 'col', class: kind}, text);
-  const limitsCard = table('Limits that deny most', '#/limits', limits,
-    column('Limit'), column('Last minute', 'trend'), number('Denied'), number('Of its requests'));
-  const keysCard = table('Keys denied most', '#/who', keys, column('Key'), number('Denied'));
+  const column = (text, kind, title) => h('th', {scope: 'col', class: kind, title}, text);
+  const trend = column('Last minute', 'trend',
+    'Each second of the last minute, all rows to one scale');
+  const limitsCard = table('Limits that deny most', '#/limits', limits, column('Limit'), trend,
+    column('Denied since the start', 'number', `Requests that the limit denied, ${SINCE}`),
+    column('Of its requests', 'number', `The part of its requests that it denied, ${SINCE}`));
+  const keysCard = table('Keys denied most', '#/who', keys, column('Key'),
+    column('By', 'by', 'The limits that denied it'),
+    column('Denied since the start', 'number', `Requests of the key that were denied, ${SINCE}`));
   const root = h('div', {class: 'pair', hidden: true}, limitsCard, keysCard);
   return {
     root,
+    shown: {limits: [], keys: []},
     async refresh() {
       const [all, top] = await Promise.all([
         get('/api/limits'), get('/api/top', {n: HOT_ROWS, by: 'denied'}),
       ]);
       const worst = all.limits.filter((one) => one.denied > 0)
         .sort((a, b) => b.denied - a.denied).slice(0, HOT_ROWS);
-      updateRows(limits, worst, limitName, () => limitRow());
+      const highest = highestOf(worst);
+      setText(trend, `Last minute, up to ${rate(highest).join('')}`);
+      updateRows(limits, worst.map((one) => ({...one, highest})), limitName, () => limitRow());
       updateRows(keys, top.keys, (one) => one.k, hotKey);
+      this.shown = {limits: worst, keys: top.keys};
       setHidden(root, worst.length === 0);
     },
   };
@@ -175,19 +170,25 @@ export function nowView() {
   const history = new HistoryPanel();
   const worst = hot();
   const happened = eventsCard();
-  const list = h('dl', {class: 'facts'});
+  const replication = replicationCard();
+  const list = factLists();
   const busy = h('div', {class: 'stack', hidden: true}, head.root, history.root, worst.root);
   const root = h('div', {class: 'stack'}, h('h1', {class: 'unseen'}, 'Now'), empty.root, busy,
-    h('section', {class: 'card'}, h('h2', {}, 'The server'), list), happened.root);
+    replication.root, foldingCard('The server', list.root), happened.root);
   let polls = 0;
+  let now = null;
 
   return {
     root,
     title: 'Now',
     asksServer: true,
+    copy: () => ({
+      lines: nowText(now, rates, worst.shown.limits, worst.shown.keys),
+      data: {now, ...worst.shown},
+    }),
     wake: (poll) => { history.wanted = poll; },
     async poll() {
-      const now = await refreshServer();
+      now = await refreshServer();
       const total = now.total;
       const asked = total.allowed + total.denied + total.shadow_denied > 0;
       rates.add(now.time_ms, total);
@@ -195,7 +196,9 @@ export function nowView() {
       empty.show(now, asked);
       setHidden(busy, !asked);
       head.set(rates, total);
-      updateRows(list, facts(now, commands.of('commands')), ([name]) => name, fact);
+      history.showMean(rates);
+      replication.set(now);
+      list.set(facts(now, commands.of('commands')));
       history.follow(now.time_ms, total);
       await history.refresh();
       if (polls++ % HOT_EVERY === 0) {

@@ -3,7 +3,7 @@
 import {get} from './api.js';
 import {setServer} from './command.js';
 import {h, setClass, setHidden, setText, updateRows} from './dom.js';
-import {duration} from './format.js';
+import {clock, duration} from './format.js';
 import {pageTitle, verdictLine} from './health.js';
 
 let now = null;
@@ -23,6 +23,13 @@ export function showTitle(title) {
   document.title = pageTitle(now, view);
 }
 
+// "weir-a:7379 primary, 2026-11-30 06:31:05 UTC", by the server's clock.
+export function headline() {
+  const date = new Date(now.time_ms).toLocaleDateString('sv');
+  const time = clock(now.time_ms);
+  return `${now.server} ${now.role}, ${time.startsWith(date) ? time : `${date} ${time}`}`;
+}
+
 export function canChange() {
   return now?.can_change ?? false;
 }
@@ -35,7 +42,7 @@ function readOnlyBecause() {
 export function rightsNote() {
   const text = h('span', {}, '');
   const root = h('p', {class: 'note', hidden: true}, text, ' ',
-    h('a', {href: '#/about'}, 'How to change that'));
+    h('a', {href: '#/about/changes'}, 'How to change that'));
   return {
     root,
     update() {

@@ -5,6 +5,7 @@ import {ARRIVALS_MAX, arrivals} from './arrivals.js';
 import {Chart} from './chart.js';
 import {h, setHidden, setText} from './dom.js';
 import {count, wait} from './format.js';
+import {limitLines} from './limit_words.js';
 import {limitsIn} from './limit_text.js';
 
 const BINS_MAX = 240;
@@ -100,9 +101,20 @@ function drawing() {
   };
 }
 
-export function simulationCard() {
+// The limits of a field in words, which follow while it is typed.
+export function meaning(field, limitsOf) {
+  const root = h('ul', {class: 'meaning note'});
+  const show = () => root.replaceChildren(...limitLines(limitsOf(field.value)).map(
+    ({limit, words}) => h('li', {}, h('code', {}, limit), ` \u2013 ${words}`)));
+  field.addEventListener('input', show);
+  show();
+  return root;
+}
+
+// `limitsText`: the limits that are simulated at first.
+export function simulationCard(limitsText) {
   const limits = h('input', {
-    class: 'mono', type: 'text', value: '3/s', required: true, 'aria-label': 'Limits',
+    class: 'mono', type: 'text', value: limitsText, required: true, 'aria-label': 'Limits',
     spellcheck: 'false', autocomplete: 'off', autocapitalize: 'off',
   });
   const fields = Object.fromEntries(FIELDS.map((field) => [field.name, numberField(field)]));
@@ -143,8 +155,9 @@ export function simulationCard() {
       'decides in earnest, in a table of its own.'),
     h('form', {submit},
       h('div', {class: 'line'}, limits, h('button', {class: 'primary'}, 'Simulate')),
+      meaning(limits, limitsIn),
       h('div', {class: 'fields'}, FIELDS.map(({name}) => fields[name].root)),
       h('div', {class: 'line'}, h('span', {class: 'note'}, 'Patterns:'), PRESETS.map(preset))),
     error, result.root);
-  return {root, close: result.close};
+  return {root, run, close: result.close};
 }

@@ -1,20 +1,32 @@
 // A small chart of the last minute inside a table's row: what was let through, above it what was
-// denied, and above that what would have been. It has no axes; the row's numbers say the scale.
+// denied, and above that what would have been. The rows of a table share a scale.
 import {svg} from './dom.js';
 
 const WIDTH = 120;
 const HEIGHT = 24;
+const SECONDS = 60;
+const LEAST = 1.5;  // the height of what is more than nothing, however little
 
-// The outline of an area from `base` up to `top`, both heights for each step.
-function area(base, top, highest) {
-  const x = (i) => (i * WIDTH / Math.max(1, top.length - 1)).toFixed(1);
-  const y = (value) => (HEIGHT - 1 - (HEIGHT - 2) * value / highest).toFixed(1);
-  const there = top.map((value, i) => `${x(i)},${y(value)}`);
-  const back = base.map((value, i) => `${x(i)},${y(value)}`).reverse();
+function sumOf([allowed, denied, shadow]) {
+  return allowed + denied + shadow;
+}
+
+// The highest second of several limits, by their `recent`; at least 1.
+export function highestOf(limits) {
+  return Math.max(1, ...limits.flatMap(({recent}) => (recent ?? []).map(sumOf)));
+}
+
+// The outline of an area from `base` up to `top`, both heights for each step. The last one is now.
+function area(base, top) {
+  const x = (i) => ((SECONDS - top.length + i) * WIDTH / (SECONDS - 1)).toFixed(1);
+  const y = (height) => (HEIGHT - height).toFixed(1);
+  const there = top.map((height, i) => `${x(i)},${y(height)}`);
+  const back = base.map((height, i) => `${x(i)},${y(height)}`).reverse();
   return `M${[...there, ...back].join('L')}Z`;
 }
 
-// `set(recent)`: [allowed, denied, shadow_denied, near_limit] of each second, or null.
+// `set(recent, highest)`: [allowed, denied, shadow_denied, near_limit] of each of the last seconds,
+// or null, and the second that is as high as the chart.
 export function spark() {
   const passed = svg('path', {class: 'passed'});
   const denied = svg('path', {class: 'denied'});
@@ -25,17 +37,16 @@ export function spark() {
   }, passed, denied, shadow);
   return {
     root,
-    set(recent) {
-      const steps = recent ?? [];
-      const low = steps.map(([allowed]) => allowed);
-      const middle = steps.map(([allowed, no]) => allowed + no);
-      const high = steps.map(([allowed, no, would]) => allowed + no + would);
-      const highest = Math.max(1, ...high);
-      const some = high.some((value) => value > 0);
-      const outline = (base, top) => some ? area(base, top, highest) : '';
-      passed.setAttribute('d', outline(low.map(() => 0), low));
-      denied.setAttribute('d', outline(low, middle));
-      shadow.setAttribute('d', outline(middle, high));
+    set(recent, highest) {
+      const height = (value) => value && Math.max(LEAST, (HEIGHT - 2 * LEAST) * value / highest);
+      const layers = [passed, denied, shadow];
+      let base = (recent ?? []).map(() => 0);
+      layers.forEach((layer, i) => {
+        const top = base.map((below, second) => below + height(recent[second][i]));
+        const some = top.some((value, second) => value > base[second]);
+        layer.setAttribute('d', some ? area(base, top) : '');
+        base = top;
+      });
     },
   };
 }

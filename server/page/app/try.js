@@ -3,7 +3,7 @@ import {bucketList} from './bucket_bar.js';
 import {ApiError, ask} from './api.js';
 import {h, setHidden, setText} from './dom.js';
 import {count, wait} from './format.js';
-import {simulationCard} from './simulate.js';
+import {meaning, simulationCard} from './simulate.js';
 import {splitWords, withoutCommand} from './words.js';
 
 function verdictText(verdict) {
@@ -72,18 +72,25 @@ function peekCard() {
     h('p', {}, 'Type the words of RL.ALLOW: a key and its limits. Nothing is taken (RL.PEEK), and ',
       'the answer follows as time passes.'),
     h('form', {class: 'line', submit}, input, h('button', {class: 'primary'}, 'Ask')),
+    meaning(input, (text) => withoutCommand(splitWords(text)).slice(1)),
     error, verdict, limits.root);
   return {root, poll};
 }
 
-export function tryView() {
+// `limits`: those that are simulated at once.
+export function tryView(limits) {
   const peek = peekCard();
-  const simulation = simulationCard();
+  const simulation = simulationCard(limits || '3/s');
+  let begun = false;
   return {
     root: h('div', {class: 'stack'}, h('h1', {class: 'unseen'}, 'Try'), peek.root, simulation.root),
     title: 'Try',
     wake: (poll) => peek.root.addEventListener('asked', poll),
-    poll: peek.poll,
+    async poll() {
+      if (!begun) await simulation.run();
+      begun = true;
+      await peek.poll();
+    },
     close: simulation.close,
   };
 }
