@@ -77,7 +77,8 @@ class FilledTable {
   }
   void Insert(const KeyHash& key) {
     const PartitionLock lock(table_, key.partition);
-    table_.partition(key.partition).Insert({key.hash, LimitId{0}}, {1, 2, 3});
+    table_.partition(key.partition)
+        .Insert({key.hash, LimitId{0}}, Algorithm::kTokenBucket, {1, 2, 3});
     table_.PublishSize(key.partition);
   }
   void Prefetch(const std::vector<KeyHash>& keys) {

@@ -185,6 +185,7 @@ void ChangeReader::StartLogging() {
   table_.logs_changes = true;
   table_.registry.StartLogging();
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
+    table_.buckets.partition(i).set_logs_changes(true);
     if (HoldTable* const holds = table_.buckets.holds(i)) holds->StartLogging();
   }
   table_.FitBound();
@@ -195,6 +196,7 @@ void ChangeReader::StopLogging() {
   table_.logs_changes = false;
   table_.registry.StopLogging();
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
+    table_.buckets.partition(i).set_logs_changes(false);
     table_.buckets.partition(i).ForgetChanges();
     if (HoldTable* const holds = table_.buckets.holds(i)) holds->StopLogging();
     table_.buckets.PublishHolds(i);

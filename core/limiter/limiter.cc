@@ -38,8 +38,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status Limiter::Commit(LockedRequest<k
     WEIR_DCHECK(found.id.has_value());
     WEIR_DCHECK(!plan.IsNew(i));
     if (const std::optional<Bucket> bucket = plan.Change(i)) {
-      table_.Replace(locked.checks[i].hash, *found.id, *locked.checks[i].limit, *found.slot,
-                     *bucket);
+      table_.Store(locked.checks[i].hash, found, *locked.checks[i].limit, *bucket);
     }
   }
   if (plan.any_new()) InsertNew(locked);
@@ -97,8 +96,8 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Limiter::InsertNew(const LockedRequest<
   for (std::size_t i = 0; i < plan.size(); ++i) {
     if (!plan.IsNew(i)) continue;
     WEIR_CHECK(locked.found[i].id.has_value());
-    table_.Insert(locked.checks[i].hash, *locked.found[i].id, *locked.checks[i].limit,
-                  plan.bucket(i).step.bucket);
+    table_.Store(locked.checks[i].hash, locked.found[i], *locked.checks[i].limit,
+                 plan.bucket(i).step.bucket);
   }
 }
 
@@ -350,11 +349,11 @@ void Limiter::ReturnTokens(const Reservation& reservation) {
   const ReservationLock lock = Lock(reservation);
   for (const Reservation::Part& part : reservation.parts) {
     LimitId id{};
-    Bucket* bucket = FindBucket(part.key, part.limit, id);
+    Bucket* const bucket = FindBucket(part.key, part.limit, id);
     if (!bucket) continue;
     const Bucket present = *bucket;
     const Bucket given_back = part.GivenBack(present);
-    if (given_back != present) table_.Replace(part.key, id, part.limit, *bucket, given_back);
+    if (given_back != present) table_.Store(part.key, {id, bucket}, part.limit, given_back);
   }
 }
 

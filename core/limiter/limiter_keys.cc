@@ -88,10 +88,8 @@ std::size_t Limiter::Reset(std::string_view key, std::span<const Limit> limits, 
   });
   for (const SlotKey& slot : gone) {
     table_.CountLoss(hash, slot.limit);
-    table_.Forget(hash.partition, slot);
-    table_.buckets.partition(hash.partition).Erase(slot);
+    table_.Erase(hash.partition, slot);
   }
-  table_.buckets.PublishSize(hash.partition);
   return live;
 }
 

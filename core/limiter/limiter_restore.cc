@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/container/btree_set.h"
@@ -84,16 +85,13 @@ class RecordApplier {
 
 void RecordApplier::ForgetPartition(std::size_t partition) {
   Partition& forgotten = table_.buckets.partition(partition);
-  if (table_.logs_changes) {
+  if (forgotten.logs_changes()) {
     forgotten.LogEverything();
     table_.MarkChanged(partition);
   }
   if (HoldTable* const holds = table_.buckets.holds(partition)) table_.keeper.ForgetAll(*holds);
   forgotten.ForgetDecisionTime();  // It may be that of another primary.
-  forgotten.EraseIf([&](const SlotKey& slot, Bucket) {
-    table_.registry.RemoveBucket(slot.limit);
-    return true;
-  });
+  table_.EraseIf(partition, [](const SlotKey&, Bucket) { return true; });
   table_.PublishHolds(partition);
   table_.buckets.PublishSize(partition);
 }
@@ -101,22 +99,12 @@ void RecordApplier::ForgetPartition(std::size_t partition) {
 bool RecordApplier::ApplyBucket(const BucketChange& change) {
   const std::optional<LimitId> id = Here(change.key.limit);
   if (!id) return change.erased;
-  const KeyHash key{change.key.key_hash(), change.partition};
-  const SlotKey slot{key.hash, *id};
-  Partition& partition = table_.buckets.partition(change.partition);
-  Bucket* const stored = partition.Find(slot);
-  if (change.erased) {
-    if (!stored) return true;
-    table_.Forget(change.partition, slot);
-    partition.Erase(slot);
-    table_.buckets.PublishSize(change.partition);
-    return true;
-  }
-  const Limit& limit = table_.registry.Get(*id);
-  if (stored) {
-    table_.Replace(key, *id, limit, *stored, change.bucket);
-  } else {
-    table_.InsertAlone(key, *id, limit, change.bucket, time_);
+  const SlotKey slot{change.key.key_hash(), *id};
+  PartitionStore store(table_, change.partition);
+  if (!change.erased) {
+    store.StoreBucket(slot, table_.registry.Get(*id), change.bucket, time_);
+  } else if (store.FindBucket(slot)) {
+    table_.Erase(change.partition, slot);
   }
   return true;
 }
@@ -134,8 +122,8 @@ bool RecordApplier::ApplyHold(const HoldChange& change, bool is_rewritten) {
     fits = fits && (!hold->settled || counts.marks() < counts.holds_max());
     if (!fits) hold.reset();
   }
-  HoldTable* const holds = hold ? &table_.buckets.MakeHolds(change.partition, table_.logs_changes)
-                                : table_.buckets.holds(change.partition);
+  HoldTable* const holds =
+      hold ? &table_.buckets.MakeHolds(change.partition) : table_.buckets.holds(change.partition);
   if (!holds) return fits;
   const Hold* const before = holds->FindOpen(change.key, change.id);
   const bool is_new = hold && !hold->settled && !(before && before->terms().order == hold->order);
@@ -230,13 +218,15 @@ void LimiterRestore::RestorePartition(std::size_t partition,
                                       std::span<const RestoredBucket> buckets, Instant now) {
   PartitionLock lock(table_.buckets, partition);
   Partition& restored = table_.buckets.partition(partition);
-  WEIR_CHECK(restored.size() == 0);
-  restored.Reserve(buckets.size());
+  Partition::Slots slots;
+  slots.reserve(buckets.size());
   for (const RestoredBucket& bucket : buckets) {
     WEIR_CHECK(NumberOf(bucket.key.limit) < table_.registry.used());
-    restored.Insert(bucket.key, WithoutSpareBit(bucket.bucket));
+    const bool is_distinct = slots.emplace(bucket.key, WithoutSpareBit(bucket.bucket)).second;
+    WEIR_CHECK(is_distinct);
     table_.registry.AddBucket(bucket.key.limit);
   }
+  restored.Restore(std::move(slots));
   table_.buckets.PublishSize(partition);
   const TableBound bound = table_.bound.load(std::memory_order_relaxed);
   if (restored.size() <= bound.SlotsMax(partition)) return;
@@ -249,8 +239,7 @@ bool LimiterRestore::RestoreHold(const KeyHash& key, std::string_view id, const 
   const HoldCounts& counts = table_.keeper.counts();
   if (hold.settled && counts.marks() >= counts.holds_max()) return false;
   PartitionLock lock(table_.buckets, key.partition);
-  table_.keeper.Restore(table_.buckets.MakeHolds(key.partition, table_.logs_changes), key.hash, id,
-                        hold);
+  table_.keeper.Restore(table_.buckets.MakeHolds(key.partition), key.hash, id, hold);
   table_.buckets.PublishHolds(key.partition);
   return true;
 }
@@ -284,9 +273,8 @@ void LimiterRestore::InsertRestoredHeld(std::size_t partition, Instant now) {
   });
   PartitionStore store(table_, partition);
   for (const auto& [hash, id] : held) {
-    const KeyHash key{hash, static_cast<std::uint16_t>(partition)};
-    table_.InsertAlone(key, id, table_.registry.Get(id), HoldKeeper::HeldBucket(store, {hash, id}),
-                       now);
+    const SlotKey slot{hash, id};
+    store.StoreBucket(slot, table_.registry.Get(id), HoldKeeper::HeldBucket(store, slot), now);
   }
 }
 

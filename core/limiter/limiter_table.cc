@@ -29,19 +29,57 @@ LimiterTable::LimiterTable(const LimiterOptions& options)
   current_hasher = hashers.back().get();
   WEIR_CHECK(max_wait >= Nanos{0});
   WEIR_CHECK(max_wait <= kMaxWaitMax);
-  if (logs_changes) registry.StartLogging();
+  if (!logs_changes) return;
+  registry.StartLogging();
+  for (std::size_t i = 0; i < kPartitionCount; ++i) buckets.partition(i).set_logs_changes(true);
 }
 
 void LimiterTable::Insert(const KeyHash& key, LimitId id, const Limit& limit, Bucket bucket) {
   Partition& partition = buckets.partition(key.partition);
   registry.AddBucket(id);
-  if (logs_changes) {
-    partition.InsertLogged({key.hash, id}, limit.shape().algorithm, bucket);
-    MarkChanged(key.partition);
-  } else {
-    partition.Insert({key.hash, id}, bucket);
-  }
+  partition.Insert({key.hash, id}, limit.shape().algorithm, bucket);
+  if (partition.logs_changes()) MarkChanged(key.partition);
   buckets.PublishSize(key.partition);
+}
+
+void LimiterTable::ReplaceAndLog(const KeyHash& key, const FoundBucket& found, const Limit& limit,
+                                 Bucket bucket) {
+  const bool is_counted =
+      buckets.partition(key.partition)
+          .Replace({key.hash, *found.id}, limit.shape().algorithm, *found.slot, bucket);
+  MarkChanged(key.partition);
+  if (is_counted) buckets.PublishSize(key.partition);
+}
+
+// The records of most full buckets can be recognised as full without their limit; those of a
+// sliding window cannot, nor can any record where clients give the time.
+void LimiterTable::CountErased(std::size_t partition, const SlotKey& slot, Erasure why) {
+  Partition& changed = buckets.partition(partition);
+  const Algorithm algorithm = registry.Get(slot.limit).shape().algorithm;
+  const bool says_so =
+      why == Erasure::kFull && algorithm != Algorithm::kSlidingWindow && time_is_ordered;
+  if (changed.logs_changes() && !says_so) {
+    changed.LogErased(slot, algorithm);
+    MarkChanged(partition);
+  }
+  registry.RemoveBucket(slot.limit);
+}
+
+void LimiterTable::Erase(std::size_t partition, const SlotKey& slot, Erasure why) {
+  CountErased(partition, slot, why);
+  buckets.partition(partition).Erase(slot);
+  buckets.PublishSize(partition);
+}
+
+std::size_t LimiterTable::EraseIf(std::size_t partition,
+                                  absl::FunctionRef<bool(const SlotKey&, Bucket)> is_gone,
+                                  Erasure why) {
+  std::vector<SlotKey> gone;
+  buckets.partition(partition).ForEach([&](const SlotKey& slot, Bucket bucket) {
+    if (is_gone(slot, bucket)) gone.push_back(slot);
+  });
+  for (const SlotKey& slot : gone) Erase(partition, slot, why);
+  return gone.size();
 }
 
 void LimiterTable::MarkChanged(std::size_t partition) {
@@ -58,20 +96,17 @@ bool LimiterTable::MakeRoomOnKey(const KeyHash& key, std::size_t added, Instant 
   std::size_t& own = counts[key.hash];
   Nanos until_full = Nanos::max();
   if (own + added > kKeyBucketsMax) {
-    const std::size_t dropped = partition.EraseIf([&](const SlotKey& slot, Bucket bucket) {
+    const auto is_dropped = [&](const SlotKey& slot, Bucket bucket) {
       if (slot.key_hash() != key.hash) return false;
       const Nanos wait = TimeToFull(registry.Get(slot.limit), bucket, now);
       const bool is_asked =
           std::ranges::find(asked, std::optional(slot.limit), &FoundBucket::id) != asked.end();
-      if (wait > Nanos{0} || is_asked) {
-        until_full = std::min(until_full, wait);
-        return false;
-      }
-      ForgetFull(key.partition, slot);
-      return true;
-    });
+      if (wait == Nanos{0} && !is_asked) return true;
+      until_full = std::min(until_full, wait);
+      return false;
+    };
+    const std::size_t dropped = EraseIf(key.partition, is_dropped, Erasure::kFull);
     if (dropped > 0) partition.AdvanceDecisionTime(now);
-    buckets.PublishSize(key.partition);
     WEIR_CHECK(dropped <= own);
     own -= dropped;
   }
@@ -81,30 +116,11 @@ bool LimiterTable::MakeRoomOnKey(const KeyHash& key, std::size_t added, Instant 
   return false;
 }
 
-void LimiterTable::Forget(std::size_t partition, const SlotKey& slot) {
-  if (logs_changes) {
-    buckets.partition(partition).LogErased(slot, registry.Get(slot.limit).shape().algorithm);
-    MarkChanged(partition);
-  }
-  registry.RemoveBucket(slot.limit);
-}
-
 void LimiterTable::FitBound() noexcept {
   const std::size_t bytes = memory_max.load(std::memory_order_relaxed);
   bound.store(
       bytes == 0 ? TableBound() : TableBound::Beside(keeper.counts().bytes(), bytes, logs_changes),
       std::memory_order_relaxed);
-}
-
-// The records of most full buckets can be recognised as full without their
-// limit; those of a sliding window cannot, nor can any record where clients give the time.
-void LimiterTable::ForgetFull(std::size_t partition, const SlotKey& slot) {
-  const Algorithm algorithm = registry.Get(slot.limit).shape().algorithm;
-  if (algorithm == Algorithm::kSlidingWindow || !time_is_ordered) {
-    Forget(partition, slot);
-  } else {
-    registry.RemoveBucket(slot.limit);
-  }
 }
 
 void LimiterTable::DropDownTo(std::size_t slots_kept, std::size_t index, Instant now) {
@@ -138,14 +154,12 @@ void LimiterTable::DropDownTo(std::size_t slots_kept, std::size_t index, Instant
   });
   for (auto slot = slots.begin(); slot != first_kept; ++slot) {
     if (slot < first_live) {
-      ForgetFull(index, slot->key);
+      Erase(index, slot->key, Erasure::kFull);
     } else {
-      Forget(index, slot->key);
       CountLoss({slot->key.key_hash(), static_cast<std::uint16_t>(index)}, slot->key.limit);
+      Erase(index, slot->key);
     }
-    partition.Erase(slot->key);
   }
-  buckets.PublishSize(index);
   WEIR_CHECK(partition.size() <= slots_kept);
   if (first_live != slots.begin()) partition.AdvanceDecisionTime(now);
   evicted.fetch_add(static_cast<std::uint64_t>(first_kept - first_live), std::memory_order_relaxed);

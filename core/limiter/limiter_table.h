@@ -68,6 +68,9 @@ struct FoundBucket {
   Bucket* slot = nullptr;     // null: absent
 };
 
+// Why a bucket is erased. Nothing is lost with a full one, as an absent one is full.
+enum class Erasure : bool { kFull, kLost };
+
 struct LimiterTable {
   explicit LimiterTable(const LimiterOptions& options);
 
@@ -78,20 +81,20 @@ struct LimiterTable {
 
   // --- Buckets ---
 
-  // Changes a stored bucket.
-  void Replace(const KeyHash& key, LimitId id, const Limit& limit, Bucket& slot, Bucket value);
-  // Inserts a bucket. Requires: MakeRoomFor() was called.
-  void Insert(const KeyHash& key, LimitId id, const Limit& limit, Bucket bucket);
-  // Inserts one bucket, for which it makes room.
-  void InsertAlone(const KeyHash& key, LimitId id, const Limit& limit, Bucket bucket, Instant now) {
-    MakeRoomFor(1, key.partition, now);
-    Insert(key, id, limit, bucket);
-  }
-  // Logs that a bucket is erased, and uncounts it from its limit; the caller erases it. ForgetFull:
-  // the bucket is full.
-  void Forget(std::size_t partition, const SlotKey& slot);
-  void ForgetFull(std::size_t partition, const SlotKey& slot);
-  // Tells ChangeReader that something in the partition has changed. Requires: logs_changes.
+  // Writes a decided bucket: replaces the one that was found, or inserts one and counts it for its
+  // limit. Marks the partition changed and publishes its size. Requires: the limit has an id; for a
+  // new bucket, MakeRoomFor() was called.
+  void Store(const KeyHash& key, const FoundBucket& found, const Limit& limit, Bucket bucket);
+  // The mirror of Store: erases a bucket and uncounts it from its limit. CountErased is for a scan
+  // that erases by itself (Partition::EraseSome): all but the erasure and the publication.
+  void Erase(std::size_t partition, const SlotKey& slot, Erasure why = Erasure::kLost);
+  void CountErased(std::size_t partition, const SlotKey& slot, Erasure why);
+  // Erases the buckets of the partition for which is_gone(slot, bucket) is true. Returns how many.
+  std::size_t EraseIf(std::size_t partition,
+                      absl::FunctionRef<bool(const SlotKey&, Bucket)> is_gone,
+                      Erasure why = Erasure::kLost);
+  // Tells ChangeReader that something in the partition has changed. Requires: the partition logs
+  // changes.
   void MarkChanged(std::size_t partition);
 
   // Returns whether the key may have `added` more buckets; nothing if only a count can tell.
@@ -140,7 +143,8 @@ struct LimiterTable {
   std::atomic<const KeyHasher*> current_hasher;
   const Nanos max_wait;
   const bool time_is_ordered;
-  // This and the next are written while all partitions are locked.
+  // This and the next are written while all partitions are locked. Partition::logs_changes is the
+  // same, for those who have locked one.
   std::atomic<bool> logs_changes;
   bool follows = false;
   // Held while changes are taken, while ids are taken back, and while everything is forgotten:
@@ -162,6 +166,10 @@ struct LimiterTable {
   BucketTable buckets;
 
  private:
+  // Store for a new bucket, and for a present one where changes are logged.
+  void Insert(const KeyHash& key, LimitId id, const Limit& limit, Bucket bucket);
+  void ReplaceAndLog(const KeyHash& key, const FoundBucket& found, const Limit& limit,
+                     Bucket bucket);
   // Counts the buckets of every key in the partition. If this key has too many, drops its full
   // ones, except for those of `asked`. Cost: about 20 ns a slot.
   [[nodiscard]] bool MakeRoomOnKey(const KeyHash& key, std::size_t added, Instant now,
@@ -169,18 +177,14 @@ struct LimiterTable {
   void AdvanceDecisionTime(std::size_t partition, std::optional<Instant> time);
 };
 
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline void LimiterTable::Replace(const KeyHash& key, LimitId id,
-                                                               const Limit& limit, Bucket& slot,
-                                                               Bucket value) {
-  if (!logs_changes) {
-    slot = value;
-    return;
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline void LimiterTable::Store(const KeyHash& key,
+                                                             const FoundBucket& found,
+                                                             const Limit& limit, Bucket bucket) {
+  if (!found.slot) return Insert(key, *found.id, limit, bucket);
+  if (buckets.partition(key.partition).logs_changes()) {
+    return ReplaceAndLog(key, found, limit, bucket);
   }
-  Partition& partition = buckets.partition(key.partition);
-  if (partition.ReplaceLogged({key.hash, id}, limit.shape().algorithm, slot, value)) {
-    buckets.PublishSize(key.partition);
-  }
-  MarkChanged(key.partition);
+  *found.slot = bucket;  // There is nothing to mark or to publish.
 }
 
 // A key has no more buckets than its partition, and no more than there are limits.
@@ -208,9 +212,7 @@ class PartitionStore final : public HoldStore {
       : table_(table), partition_(partition) {}
 
   [[nodiscard]] HoldTable* holds() override { return table_.buckets.holds(partition_); }
-  [[nodiscard]] HoldTable& MakeHolds() override {
-    return table_.buckets.MakeHolds(partition_, table_.logs_changes);
-  }
+  [[nodiscard]] HoldTable& MakeHolds() override { return table_.buckets.MakeHolds(partition_); }
   void HoldsChanged() override { table_.PublishHolds(partition_); }
 
   [[nodiscard]] std::optional<Bucket> FindBucket(const SlotKey& slot) override {
@@ -218,13 +220,9 @@ class PartitionStore final : public HoldStore {
     return stored ? std::optional(*stored) : std::nullopt;
   }
   void StoreBucket(const SlotKey& slot, const Limit& limit, Bucket bucket, Instant now) override {
-    const KeyHash key = KeyOf(slot.key_hash());
-    Bucket* const stored = table_.buckets.partition(partition_).Find(slot);
-    if (stored) {
-      table_.Replace(key, slot.limit, limit, *stored, bucket);
-    } else {
-      table_.InsertAlone(key, slot.limit, limit, bucket, now);
-    }
+    const FoundBucket found{slot.limit, table_.buckets.partition(partition_).Find(slot)};
+    if (!found.slot) table_.MakeRoomFor(1, partition_, now);
+    table_.Store(KeyOf(slot.key_hash()), found, limit, bucket);
   }
   [[nodiscard]] bool HasRoomFor(std::uint64_t key, std::size_t added, Instant now) override {
     return table_.HasRoom(KeyOf(key), added, now);

@@ -124,12 +124,9 @@ void LimiterUpkeep::ForgetPolicies(std::span<const PolicyId> policies) {
         return gone.contains(table_.registry.Get(part.limit).owner().policy);
       });
     });
-    table_.buckets.partition(i).EraseIf([&](const SlotKey& slot, Bucket) {
-      if (!gone.contains(table_.registry.Get(slot.limit).owner().policy)) return false;
-      table_.Forget(i, slot);
-      return true;
+    table_.EraseIf(i, [&](const SlotKey& slot, Bucket) {
+      return gone.contains(table_.registry.Get(slot.limit).owner().policy);
     });
-    table_.buckets.PublishSize(i);
   }
 }
 
@@ -142,7 +139,7 @@ LimiterUpkeep::Swept LimiterUpkeep::SweepSome(std::size_t partition, Instant now
   Partition& swept = table_.buckets.partition(partition);
   const auto is_full = [&](const SlotKey& slot, Bucket bucket) {
     if (!IsFull(table_.registry.Get(slot.limit), bucket, now)) return false;
-    table_.ForgetFull(partition, slot);
+    table_.CountErased(partition, slot, Erasure::kFull);
     return true;
   };
   const Swept part = {swept.EraseSome(first, visits_max, is_full), HasDue(table_, partition, now)};

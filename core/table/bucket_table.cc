@@ -5,6 +5,9 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/base/attributes.h"
+#include "absl/base/optimization.h"
+
 #include "core/base/check.h"
 
 namespace weir {
@@ -28,29 +31,36 @@ Bucket* Partition::Find(SlotKey key) noexcept {
   return slot == slots_.end() ? nullptr : &slot->second;
 }
 
-void Partition::Insert(SlotKey key, Bucket bucket) {
+bool Partition::Replace(SlotKey key, Algorithm algorithm, Bucket& slot, Bucket value) {
+  WEIR_DCHECK(&slot == Find(key));
+  if (slot == value) return false;
+  const Bucket before = std::exchange(slot, value);
+  const std::size_t changes_before = changes();
+  if (logs_changes_) Log(key, algorithm, before, value);
+  return changes() != changes_before;
+}
+
+void Partition::Insert(SlotKey key, Algorithm algorithm, Bucket bucket) {
   const bool inserted = slots_.emplace(key, bucket).second;
   WEIR_CHECK(inserted);
   crowded_keys_.CountInsert(key.key_hash());
+  if (ABSL_PREDICT_FALSE(logs_changes_)) Log(key, algorithm, Bucket{}, bucket);
+}
+
+ABSL_ATTRIBUTE_NOINLINE void Partition::Log(SlotKey key, Algorithm algorithm, Bucket before,
+                                            Bucket after) {
+  log_.Add({key, algorithm, after, WentBack(algorithm, before, after)}, slots_.size());
 }
 
 void Partition::Erase(SlotKey key) {
-  slots_.erase(key);
+  const std::size_t erased = slots_.erase(key);
+  WEIR_CHECK(erased == 1);
   crowded_keys_.CountErase();
 }
 
-bool Partition::ReplaceLogged(SlotKey key, Algorithm algorithm, Bucket& slot, Bucket value) {
-  WEIR_DCHECK(&slot == Find(key));
-  if (slot == value) return false;
-  const std::size_t before = changes();
-  log_.Add({key, algorithm, value, WentBack(algorithm, slot, value)}, slots_.size());
-  slot = value;
-  return changes() != before;
-}
-
-void Partition::InsertLogged(SlotKey key, Algorithm algorithm, Bucket bucket) {
-  Insert(key, bucket);
-  log_.Add({key, algorithm, bucket, WentBack(algorithm, Bucket{}, bucket)}, slots_.size());
+void Partition::Restore(Slots slots) {
+  WEIR_CHECK(slots_.empty());
+  slots_ = std::move(slots);
 }
 
 void Partition::Shrink(std::size_t capacity_max) {
@@ -74,8 +84,8 @@ BucketTable::Size BucketTable::size() const noexcept {
   return size;
 }
 
-HoldTable& BucketTable::MakeHolds(std::size_t index, bool logs_changes) {
-  if (!holds_[index]) holds_[index] = std::make_unique<HoldTable>(logs_changes);
+HoldTable& BucketTable::MakeHolds(std::size_t index) {
+  if (!holds_[index]) holds_[index] = std::make_unique<HoldTable>(partition(index).logs_changes());
   return *holds_[index];
 }
 

@@ -53,26 +53,25 @@ class Partition {
     log_.PrefetchEnd();
   }
   void PrefetchChanges() const noexcept { log_.PrefetchEnd(); }
-  // Requires: absent.
-  void Insert(SlotKey key, Bucket bucket);
-  void Erase(SlotKey key);
-  // Makes room for `slots` slots in all, so that inserts up to there do not grow the map.
-  void Reserve(std::size_t slots) { slots_.reserve(slots); }
 
-  // Calls visit(SlotKey, Bucket) for every slot and erases those for which it returns true. Returns
-  // how many it erased.
-  template <typename Visit>
-  std::size_t EraseIf(Visit visit) {
-    return EraseSome(0, std::numeric_limits<std::size_t>::max(), visit).erased;
-  }
+  // Change the bucket in a slot of this partition, and insert an absent one; both log it if
+  // logs_changes(). Replace returns whether changes() is another number now.
+  [[nodiscard]] bool Replace(SlotKey key, Algorithm algorithm, Bucket& slot, Bucket value);
+  void Insert(SlotKey key, Algorithm algorithm, Bucket bucket);
+  // Erases a present bucket. Logs nothing: a full one need not be logged (LogErased).
+  void Erase(SlotKey key);
+  // Takes over buckets that are saved already: logs nothing. Requires: an empty partition.
+  void Restore(Slots slots);
+
   struct Erased {
     std::size_t erased = 0;
     std::size_t next = 0;  // where the next call continues; kNoMore: all slots were visited
   };
   static constexpr std::size_t kNoMore = std::numeric_limits<std::size_t>::max();
-  // Like EraseIf, for `visits_max` slots from the `first`th in the map's order on. Inserts and
-  // erasures between two calls may move slots across that position. Cost: besides the visits, about
-  // 1 ns for each slot before the first.
+  // Calls visit(SlotKey, Bucket) for `visits_max` slots from the `first`th in the map's order on,
+  // and erases those for which it returns true. Logs nothing. Inserts and erasures between two
+  // calls may move slots across that position. Cost: besides the visits, about 1 ns for each slot
+  // before the first.
   template <typename Visit>
   Erased EraseSome(std::size_t first, std::size_t visits_max, Visit visit) {
     if (first >= slots_.size()) return {0, kNoMore};
@@ -101,13 +100,11 @@ class Partition {
 
   // --- Changes for the next save (change_log.h) ---
 
-  // Changes the bucket in a slot of this partition, and logs it if the value is another one.
-  // Returns whether changes() is another number now.
-  bool ReplaceLogged(SlotKey key, Algorithm algorithm, Bucket& slot, Bucket value);
-  // Requires: absent.
-  void InsertLogged(SlotKey key, Algorithm algorithm, Bucket bucket);
+  // False at first.
+  [[nodiscard]] bool logs_changes() const noexcept { return logs_changes_; }
+  void set_logs_changes(bool logs) noexcept { logs_changes_ = logs; }
   // Logs the erasure of a bucket that was not full, or that cannot be recognised as full without
-  // its limit.
+  // its limit. Requires: logs_changes().
   void LogErased(SlotKey key, Algorithm algorithm) {
     log_.Add({key, algorithm, Bucket{}, true}, slots_.size());
   }
@@ -141,11 +138,14 @@ class Partition {
  private:
   friend class BucketTable;
 
+  void Log(SlotKey key, Algorithm algorithm, Bucket before, Bucket after);
+
   Slots slots_;
   Instant decision_time_;
   CrowdedKeys crowded_keys_;
-  [[no_unique_address]] ChangeLog log_;  // the flag behind it uses its padding
-  bool has_open_holds_ = false;
+  [[no_unique_address]] ChangeLog log_;  // the flags behind it use its padding
+  bool has_open_holds_ : 1 = false;
+  bool logs_changes_ : 1 = false;
 };
 
 static_assert(sizeof(std::pair<const SlotKey, Bucket>) == 24);
@@ -166,7 +166,7 @@ class BucketTable {
   // Requires: as above.
   [[nodiscard]] HoldTable* holds(std::size_t index) noexcept { return holds_[index].get(); }
   // The same, for a first hold.
-  [[nodiscard]] HoldTable& MakeHolds(std::size_t index, bool logs_changes);
+  [[nodiscard]] HoldTable& MakeHolds(std::size_t index);
   // To be called after each change of the holds: drops an empty table. Requires: as above.
   void PublishHolds(std::size_t index) noexcept;
 

@@ -22,6 +22,8 @@
 namespace weir {
 namespace {
 
+constexpr Algorithm kAlgorithm = Algorithm::kTokenBucket;
+
 // --- Slots --------------------------------------------------------------------------------------
 
 TEST(SlotKeyTest, KeepsAllBitsOfTheHash) {
@@ -73,16 +75,20 @@ TEST(SlotHashTest, FirstLimitsOfOneKeyAreNeighbours) {
 class PartitionTest : public testing::Test {
  protected:
   void Fill(std::uint32_t count) {
-    for (std::uint32_t i = 0; i < count; ++i) partition_.Insert(KeyOf(i), {i, 0, 0});
+    for (std::uint32_t i = 0; i < count; ++i) partition_.Insert(KeyOf(i), kAlgorithm, {i, 0, 0});
   }
   static SlotKey KeyOf(std::uint32_t i) { return {i * 0x9E3779B97F4A7C15, LimitId{i % 3}}; }
+  // Erases the buckets that were filled with `first` to `last` - 1.
+  void Erase(std::uint32_t first, std::uint32_t last) {
+    for (std::uint32_t i = first; i < last; ++i) partition_.Erase(KeyOf(i));
+  }
 
   Partition partition_;
 };
 
 TEST_F(PartitionTest, FindsWhatWasInserted) {
   EXPECT_EQ(partition_.Find({1, LimitId{2}}), nullptr);
-  partition_.Insert({1, LimitId{2}}, {3, 4, 5});
+  partition_.Insert({1, LimitId{2}}, kAlgorithm, {3, 4, 5});
   ASSERT_NE(partition_.Find({1, LimitId{2}}), nullptr);
   EXPECT_EQ(*partition_.Find({1, LimitId{2}}), (Bucket{3, 4, 5}));
   EXPECT_EQ(partition_.Find({1, LimitId{3}}), nullptr);
@@ -91,15 +97,14 @@ TEST_F(PartitionTest, FindsWhatWasInserted) {
 }
 
 TEST_F(PartitionTest, BucketIsChangedInPlace) {
-  partition_.Insert({1, LimitId{2}}, {});
+  partition_.Insert({1, LimitId{2}}, kAlgorithm, {});
   partition_.Find({1, LimitId{2}})->low = 9;
   EXPECT_EQ(partition_.Find({1, LimitId{2}})->low, 9u);
 }
 
 TEST_F(PartitionTest, EraseForgetsOneSlot) {
   Fill(10);
-  partition_.Erase(KeyOf(4));
-  partition_.Erase(KeyOf(4));
+  Erase(4, 5);
   EXPECT_EQ(partition_.Find(KeyOf(4)), nullptr);
   EXPECT_EQ(partition_.size(), 9u);
 }
@@ -112,15 +117,6 @@ TEST_F(PartitionTest, ForEachVisitsEverySlotOnce) {
     EXPECT_TRUE(visited.insert(bucket.low).second);
   });
   EXPECT_EQ(visited.size(), 1000u);
-}
-
-TEST_F(PartitionTest, EraseIfErasesTheMatchingSlots) {
-  Fill(1000);
-  const auto even = [](const SlotKey&, Bucket bucket) { return bucket.low % 2 == 0; };
-  EXPECT_EQ(partition_.EraseIf(even), 500u);
-  EXPECT_EQ(partition_.EraseIf(even), 0u);
-  for (std::uint32_t i = 0; i < 1000; ++i)
-    EXPECT_EQ(partition_.Find(KeyOf(i)) != nullptr, i % 2 == 1);
 }
 
 // Each slot is visited once, even if slots are erased on the way.
@@ -153,7 +149,7 @@ TEST_F(PartitionTest, EraseSomeGoesOnWhereItStopped) {
 TEST_F(PartitionTest, ShrinkGivesMemoryBackAndKeepsEverySlot) {
   Fill(10'000);
   const std::size_t before = partition_.capacity();
-  partition_.EraseIf([](const SlotKey&, Bucket bucket) { return bucket.low >= 100; });
+  Erase(100, 10'000);
   EXPECT_EQ(partition_.capacity(), before);
   partition_.Shrink();
   EXPECT_LE(partition_.capacity(), 400u);
@@ -164,11 +160,10 @@ TEST_F(PartitionTest, ShrinkGivesMemoryBackAndKeepsEverySlot) {
 TEST_F(PartitionTest, ShrinkLeavesAloneWhatIsAQuarterFull) {
   Fill(10'000);
   const std::size_t before = partition_.capacity();
-  const std::size_t quarter = before / 4;
-  partition_.EraseIf([&](const SlotKey&, Bucket bucket) { return bucket.low >= quarter; });
+  Erase(static_cast<std::uint32_t>(before / 4), 10'000);
   partition_.Shrink();
   EXPECT_EQ(partition_.capacity(), before);
-  partition_.Erase(KeyOf(0));
+  Erase(0, 1);
   partition_.Shrink();
   EXPECT_LT(partition_.capacity(), before);
   const std::size_t shrunk = partition_.capacity();
@@ -181,7 +176,7 @@ TEST_F(PartitionTest, ShrinkOfTheSmallestDoesNothing) {
   EXPECT_EQ(partition_.capacity(), 0u);
   Fill(10);
   const std::size_t before = partition_.capacity();
-  partition_.EraseIf([](const SlotKey&, Bucket) { return true; });
+  Erase(0, 10);
   partition_.Shrink();
   EXPECT_EQ(partition_.capacity(), before);
 }
@@ -202,10 +197,10 @@ TEST_F(PartitionTest, BehavesAsAMap) {
       RC_ASSERT((found != nullptr) == (known != map.end()));
       if (found != nullptr) RC_ASSERT(found->low == known->second);
       if (what < 6 && found == nullptr) {
-        partition.Insert({hash, limit}, {++value, 0, 0});
+        partition.Insert({hash, limit}, kAlgorithm, {++value, 0, 0});
         map[{hash, limit}] = value;
       } else if (what < 9) {
-        partition.Erase({hash, limit});
+        if (found != nullptr) partition.Erase({hash, limit});
         map.erase({hash, limit});
       } else {
         partition.Shrink();
@@ -258,7 +253,7 @@ TEST_F(TableLockTest, FetchesWhetherItIsLockedOrNot) {
   const KeyHash key = In(7);
   {
     const PartitionLock lock(*table_, 7);
-    table_->partition(7).Insert({key.hash, LimitId{3}}, {1, 2, 3});
+    table_->partition(7).Insert({key.hash, LimitId{3}}, kAlgorithm, {1, 2, 3});
     table_->PublishSize(7);
     std::thread([&] { table_->PrefetchBuckets(key); }).join();
   }
@@ -273,8 +268,10 @@ TEST_F(TableLockTest, FetchesWhetherItIsLockedOrNot) {
 TEST_F(TableLockTest, SizesAreReadWhileOthersHoldTheLocks) {
   const PartitionLock low(*table_, 7);
   const PartitionLock high(*table_, 4095);
-  for (std::uint32_t i = 0; i < 20; ++i) table_->partition(7).Insert({i, LimitId{3}}, {});
-  table_->partition(4095).InsertLogged({1, LimitId{3}}, Algorithm::kTokenBucket, {});
+  for (std::uint32_t i = 0; i < 20; ++i)
+    table_->partition(7).Insert({i, LimitId{3}}, kAlgorithm, {});
+  table_->partition(4095).set_logs_changes(true);
+  table_->partition(4095).Insert({1, LimitId{3}}, kAlgorithm, {});
   EXPECT_EQ(table_->size().slots, 0U) << "not shown yet";
   table_->PublishSize(7);
   table_->PublishSize(4095);

@@ -75,7 +75,7 @@ TEST(TableBoundTest, AMapAtItsMostKeepsItsCapacity) {
   std::uint64_t oldest = 0;
   for (std::uint64_t i = 0; i < 100 * slots_max; ++i) {
     while (i - oldest >= slots_max) partition.Erase(slot(oldest++));
-    partition.Insert(slot(i), Bucket{});
+    partition.Insert(slot(i), Algorithm::kTokenBucket, Bucket{});
     ASSERT_LE(partition.capacity(), bound.Capacity(0));
   }
   EXPECT_EQ(partition.capacity(), bound.Capacity(0));
