@@ -9,6 +9,7 @@
 #include "absl/utility/utility.h"
 
 #include "core/base/check.h"
+#include "core/base/status.h"
 #include "core/limiter/limiter_table.h"
 #include "core/limiter/limiter_upkeep.h"
 #include "core/limiter/locked_request.h"
@@ -20,29 +21,6 @@ namespace weir {
 
 Limiter::Limiter(const LimiterOptions& options) : table_(options) {
   LimiterUpkeep(table_).set_memory_max(options.memory_max);
-}
-
-// Stores the plan's changes. Everything that can fail comes before the first write.
-template <std::size_t kChecks>
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status Limiter::Commit(LockedRequest<kChecks>& locked,
-                                                                 Introducer introducer) {
-  const Plan<kChecks>& plan = locked.plan;
-  if (plan.any_new() && !IsRoomKnown(locked)) {
-    absl::Status room = MakeRoomForNew(locked, introducer);
-    if (!room.ok()) return room;
-  }
-  // Present buckets first: inserting new ones may move a map's slots, or drop some.
-  for (std::size_t i = 0; i < plan.size(); ++i) {
-    const FoundBucket& found = locked.found[i];
-    if (!found.slot) continue;
-    WEIR_DCHECK(found.id.has_value());
-    WEIR_DCHECK(!plan.IsNew(i));
-    if (const std::optional<Bucket> bucket = plan.Change(i)) {
-      table_.Store(locked.checks[i].hash, found, *locked.checks[i].limit, *bucket);
-    }
-  }
-  if (plan.any_new()) InsertNew(locked);
-  return absl::OkStatus();
 }
 
 // True if it is known, without a count of any key's buckets, that the new buckets of a request may
@@ -60,10 +38,10 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool Limiter::IsRoomKnown(
   return true;
 }
 
-// Makes sure that the new buckets of a request may be inserted: their keys have room, their limits
-// have ids. If a key has no room, no ids are given out.
+// Makes sure of it. All that can fail is here, before the first write. If a key has no room, no ids
+// are given out.
 template <std::size_t kChecks>
-absl::Status Limiter::MakeRoomForNew(LockedRequest<kChecks>& locked, Introducer introducer) {
+absl::Status Limiter::EnsureRoom(LockedRequest<kChecks>& locked, Introducer introducer) {
   const Plan<kChecks>& plan = locked.plan;
   for (std::size_t i = 0; i < plan.size(); ++i) {
     if (!plan.IsNew(i)) continue;
@@ -87,8 +65,23 @@ absl::Status Limiter::MakeRoomForNew(LockedRequest<kChecks>& locked, Introducer 
   return absl::OkStatus();
 }
 
+// Stores the buckets that are present. Those that are new come later: to insert one may move the
+// others, or drop some.
 template <std::size_t kChecks>
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Limiter::InsertNew(const LockedRequest<kChecks>& locked) {
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Limiter::StorePresent(
+    const LockedRequest<kChecks>& locked) {
+  const Plan<kChecks>& plan = locked.plan;
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    if (!locked.found[i].slot) continue;
+    WEIR_DCHECK(!plan.IsNew(i));
+    if (const std::optional<Bucket> bucket = plan.Change(i)) {
+      table_.Store(locked.checks[i].hash, locked.found[i], *locked.checks[i].limit, *bucket);
+    }
+  }
+}
+
+template <std::size_t kChecks>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Limiter::StoreNew(const LockedRequest<kChecks>& locked) {
   const Plan<kChecks>& plan = locked.plan;
   for (std::size_t i = 0; i < plan.size(); ++i) {
     if (plan.IsNew(i)) table_.MakeRoomFor(plan.size(), locked.checks[i].hash.partition, locked.now);
@@ -96,7 +89,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Limiter::InsertNew(const LockedRequest<
   for (std::size_t i = 0; i < plan.size(); ++i) {
     if (!plan.IsNew(i)) continue;
     WEIR_CHECK(locked.found[i].id.has_value());
-    table_.Store(locked.checks[i].hash, locked.found[i], *locked.checks[i].limit,
+    table_.Store(locked.checks[i].hash, {locked.found[i].id, nullptr}, *locked.checks[i].limit,
                  plan.bucket(i).step.bucket);
   }
 }
@@ -151,8 +144,17 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status Limiter::Conclude(LockedRequest
   if (ABSL_PREDICT_FALSE(locked.has_open_holds)) {
     return ConcludeBesideHolds(locked, introducer, verdict);
   }
-  absl::Status committed = Commit(locked, introducer);
-  if (!committed.ok()) return committed;
+  return StoreAndJoin(locked, introducer, verdict);
+}
+
+template <std::size_t kChecks>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status Limiter::StoreAndJoin(
+    LockedRequest<kChecks>& locked, Introducer introducer, Verdict& verdict) {
+  if (locked.plan.any_new() && !IsRoomKnown(locked)) {
+    WEIR_RETURN_IF_ERROR(EnsureRoom(locked, introducer));
+  }
+  StorePresent(locked);
+  if (locked.plan.any_new()) StoreNew(locked);
   AdvanceDecisionTime(locked.lock, locked.now);
   locked.plan.Join(locked.now, verdict);
   return absl::OkStatus();
@@ -163,11 +165,8 @@ ABSL_ATTRIBUTE_NOINLINE absl::Status Limiter::ConcludeBesideHolds(LockedRequest<
                                                                   Introducer introducer,
                                                                   Verdict& verdict) {
   const std::uint64_t to_forbid = ChecksToForbid(locked);
-  absl::Status committed = Commit(locked, introducer);
-  if (!committed.ok()) return committed;
+  WEIR_RETURN_IF_ERROR(StoreAndJoin(locked, introducer, verdict));
   if (to_forbid != 0) ForbidGivingBack(locked, to_forbid);
-  AdvanceDecisionTime(locked.lock, locked.now);
-  locked.plan.Join(locked.now, verdict);
   return absl::OkStatus();
 }
 
@@ -262,11 +261,14 @@ absl::Status Limiter::ChargeChecks(const Request& request, Instant now, Introduc
                                    Charged& charged) {
   LockedRequest<kChecks> locked(*this, request, now);
   charged = locked.plan.Charge(locked.now);
-  absl::Status committed = Commit(locked, introducer);
-  if (!committed.ok()) return committed;
+  if (locked.plan.any_new() && !IsRoomKnown(locked)) {
+    WEIR_RETURN_IF_ERROR(EnsureRoom(locked, introducer));
+  }
+  StorePresent(locked);
+  if (locked.plan.any_new()) StoreNew(locked);
   if (ABSL_PREDICT_FALSE(locked.has_open_holds)) CountCharges(locked);
   AdvanceDecisionTime(locked.lock, locked.now);
-  return committed;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Charged> Limiter::Charge(const Request& request, Instant now,
@@ -284,8 +286,8 @@ Verdict Limiter::Refund(const Request& request, Instant now) {
   LockedRequest<kManyChecks> locked(*this, request, now);
   Verdict verdict = locked.plan.Refund(locked.now);
   if (ABSL_PREDICT_FALSE(locked.has_open_holds)) CountRefunds(locked);
-  const absl::Status committed = Commit(locked, kNoIntroducer);
-  WEIR_CHECK(committed.ok());  // A refund has no new buckets.
+  WEIR_CHECK(!locked.plan.any_new());
+  StorePresent(locked);
   AdvanceDecisionTime(locked.lock, locked.now);
   return verdict;
 }

@@ -208,18 +208,21 @@ class Limiter {
   [[nodiscard]] absl::Status Conclude(LockedRequest<kChecks>& locked, Introducer introducer,
                                       Verdict& verdict);
   template <std::size_t kChecks>
-  [[nodiscard]] absl::Status Commit(LockedRequest<kChecks>& locked, Introducer introducer);
-  template <std::size_t kChecks>
-  [[nodiscard]] absl::Status MakeRoomForNew(LockedRequest<kChecks>& locked, Introducer introducer);
+  [[nodiscard]] absl::Status EnsureRoom(LockedRequest<kChecks>& locked, Introducer introducer);
   template <std::size_t kChecks>
   [[nodiscard]] bool IsRoomKnown(const LockedRequest<kChecks>& locked);
   template <std::size_t kChecks>
-  void InsertNew(const LockedRequest<kChecks>& locked);
+  void StorePresent(const LockedRequest<kChecks>& locked);
   template <std::size_t kChecks>
-  void AdvanceDecisionTime(const KeysLock<kChecks>& lock, Instant now);
+  void StoreNew(const LockedRequest<kChecks>& locked);
+  template <std::size_t kChecks>
+  [[nodiscard]] absl::Status StoreAndJoin(LockedRequest<kChecks>& locked, Introducer introducer,
+                                          Verdict& verdict);
   template <std::size_t kChecks>
   [[nodiscard]] absl::Status ConcludeBesideHolds(LockedRequest<kChecks>& locked,
                                                  Introducer introducer, Verdict& verdict);
+  template <std::size_t kChecks>
+  void AdvanceDecisionTime(const KeysLock<kChecks>& lock, Instant now);
   [[nodiscard]] absl::Status ConcludeMany(LockedRequest<kChecksMax>& locked, Introducer introducer,
                                           Verdict& verdict);
   template <std::size_t kChecks>
