@@ -83,10 +83,11 @@ class Limiter {
   }
   void PrefetchBuckets(const KeyHash& key) noexcept { table_.buckets.PrefetchBuckets(key); }
 
-  // The verdict that Decide would give. Changes nothing, creates nothing, interns nothing.
+  // The verdict that Decide would give. Holds that are due are settled first, in every call; apart
+  // from that, a look changes nothing, creates nothing, interns nothing.
   [[nodiscard]] Verdict Peek(const Request& request, Instant now);
 
-  // True if Decide would admit the request, or ban one of its limits. Changes nothing.
+  // True if Decide would admit the request, or ban one of its limits. Changes what Peek does.
   [[nodiscard]] bool WouldChange(const Request& request, Instant now);
 
   // Takes the request as many times as all limits have tokens for, `upto` times at most: each time

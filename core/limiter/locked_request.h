@@ -1,5 +1,7 @@
-// A request with its buckets found, while its partitions are locked. For the files of the limiter
-// only.
+// A request with its buckets found, while its partitions are locked. Its constructor has three
+// steps: it locks, which fixes the execution time; settles due holds (ExpireHolds), if a partition
+// has open ones; and finds the buckets. Holds that are due are settled first, in every call: even a
+// look writes. For the files of the limiter only.
 #pragma once
 
 #include <algorithm>
@@ -28,16 +30,7 @@ struct Limiter::LockedRequest {
         now(limiter.ExecutionTime(lock, asked)),
         has_open_holds(HasOpenHolds(lock)) {
     if (ABSL_PREDICT_FALSE(has_open_holds)) limiter.table_.ExpireHolds(checks, now);
-    for (std::size_t i = 0; i < plan.size(); ++i) {
-      // A request from before StartOver has hashed its keys with an earlier secret.
-      WEIR_DCHECK(limiter.table_.hashers.size() > 1 ||
-                  checks[i].hash == limiter.Hash(checks[i].key));
-      found.Make(i);
-      if (!plan.AsksBucket(i)) continue;
-      limiter.FindBucket(checks[i], found[i]);
-      if (found[i].slot) plan.bucket(i).SetStored(*found[i].slot);
-    }
-    if (ABSL_PREDICT_FALSE(has_open_holds)) CountHeldBuckets(limiter);
+    FindBuckets(limiter);
   }
 
   const std::span<const Check> checks;
@@ -49,6 +42,18 @@ struct Limiter::LockedRequest {
   const bool has_open_holds;
 
  private:
+  ABSL_ATTRIBUTE_ALWAYS_INLINE void FindBuckets(Limiter& limiter) {
+    for (std::size_t i = 0; i < plan.size(); ++i) {
+      // A request from before StartOver has hashed its keys with an earlier secret.
+      WEIR_DCHECK(limiter.table_.hashers.size() > 1 ||
+                  checks[i].hash == limiter.Hash(checks[i].key));
+      found.Make(i);
+      if (!plan.AsksBucket(i)) continue;
+      limiter.FindBucket(checks[i], found[i]);
+      if (found[i].slot) plan.bucket(i).SetStored(*found[i].slot);
+    }
+    if (ABSL_PREDICT_FALSE(has_open_holds)) CountHeldBuckets(limiter);
+  }
   // Counts the buckets of held limits that are not stored.
   void CountHeldBuckets(Limiter& limiter) {
     for (std::size_t i = 0; i < plan.size(); ++i) {
