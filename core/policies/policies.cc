@@ -126,18 +126,13 @@ std::shared_ptr<const PolicyLimits> Policies::LimitsOf(std::string_view name,
   return own ? own : std::shared_ptr<const PolicyLimits>(policy, &policy->limits);
 }
 
-std::optional<Limit> Policies::PresentLimit(const Limit& interned, std::string_view key) const {
+std::optional<Limit> Policies::PresentLimit(const Limit& interned,
+                                            std::optional<std::string_view> key) const {
   if (!IsPolicys(interned)) return interned;
   const std::shared_ptr<const Policy> policy = FindById(interned.owner().policy);
   if (!policy) return std::nullopt;
-  const std::shared_ptr<const PolicyLimits> own = policy->overrides->Find(key);
+  const std::shared_ptr<const PolicyLimits> own = key ? policy->overrides->Find(*key) : nullptr;
   return LimitIn(own ? *own : policy->limits, interned);
-}
-
-std::optional<Limit> Policies::PresentLimit(const Limit& interned) const {
-  if (!IsPolicys(interned)) return interned;
-  const std::shared_ptr<const Policy> policy = FindById(interned.owner().policy);
-  return policy ? LimitIn(policy->limits, interned) : std::nullopt;
 }
 
 // Every policy has one name and one id, which was given out.
@@ -181,7 +176,7 @@ void Policies::RaiseGreatest(std::string_view name, std::span<const GreatestNumb
   }
   if (raised == found->second->greatest) return;
   RaiseTo(found->second, std::move(raised));
-  NotePolicy(found->second->id);
+  MarkPolicyChanged(found->second->id);
 }
 
 // Makes the policy, or replaces the one of its name and id, whose overrides stay. Raises its
@@ -206,7 +201,7 @@ void Policies::Store(std::string_view name, PolicyLimits limits, bool from_file)
     policy.id = found->second->id;
     policy.greatest = found->second->greatest;
   }
-  NotePolicy(policy.id);
+  MarkPolicyChanged(policy.id);
   Put(std::move(policy));
 }
 
@@ -227,7 +222,7 @@ absl::Status Policies::Set(std::string_view name, PolicyLimits limits) {
 
 void Policies::Remove(ByName::iterator found) {
   const Policy& policy = *found->second;
-  NotePolicy(policy.id);
+  MarkPolicyChanged(policy.id);
   WEIR_CHECK(override_count_ >= policy.overrides->size());
   override_count_ -= policy.overrides->size();
   deleted_.emplace_back(policy.id, policy.overrides);
@@ -273,8 +268,8 @@ absl::Status Policies::Override(std::string_view name, std::string_view key, Pol
     return absl::ResourceExhaustedError(
         absl::StrCat("too many overrides: at most ", overrides_max_));
   }
-  if (PutOverride(*policy, key, std::move(limits))) NotePolicy(policy->id);
-  NoteOverride(policy->id, key);
+  if (PutOverride(*policy, key, std::move(limits))) MarkPolicyChanged(policy->id);
+  MarkOverrideChanged(policy->id, key);
   return absl::OkStatus();
 }
 
@@ -282,7 +277,7 @@ bool Policies::RemoveOverrideOf(const Policy& policy, std::string_view key) {
   if (!policy.overrides->Remove(key)) return false;
   WEIR_CHECK(override_count_ > 0);
   --override_count_;
-  NoteOverride(policy.id, key);
+  MarkOverrideChanged(policy.id, key);
   return true;
 }
 
@@ -317,7 +312,7 @@ absl::StatusOr<std::vector<std::shared_ptr<const Policy>>> Policies::ReplaceFile
     Policy changed = *policy;
     changed.retired = true;
     policy = std::make_shared<const Policy>(std::move(changed));
-    NotePolicy(policy->id);
+    MarkPolicyChanged(policy->id);
     retired.push_back(policy);
   }
   for (const auto& [name, limits] : file) Store(name, limits, true);
@@ -384,7 +379,7 @@ bool Policies::RestoreOverride(PolicyId policy, std::string_view key, PolicyLimi
   return true;
 }
 
-// Does not note an override that stays the same: after a pause a replica gets all overrides again.
+// Does not log an override that stays the same: after a pause a replica gets all overrides again.
 bool Policies::ApplyOverride(const OverrideChange& change) {
   const std::shared_ptr<const Policy> policy = FindByIdLocked(change.policy);
   if (!policy) return false;
@@ -392,8 +387,8 @@ bool Policies::ApplyOverride(const OverrideChange& change) {
   if (!present && override_count_ >= 2 * overrides_max_) return false;
   const auto greatest = Raised(policy->greatest, *change.limits);
   if (present && IsSame(*present, OwnedBy(policy->id, *change.limits, greatest))) return true;
-  if (PutOverride(*policy, change.key, *change.limits)) NotePolicy(policy->id);
-  NoteOverride(policy->id, change.key);
+  if (PutOverride(*policy, change.key, *change.limits)) MarkPolicyChanged(policy->id);
+  MarkOverrideChanged(policy->id, change.key);
   return true;
 }
 
@@ -436,7 +431,7 @@ bool Policies::ApplyPolicy(const Policy& policy) {
   const std::shared_ptr<const Policy> same_id = FindByIdLocked(policy.id);
   if (same_id && same_id->name != policy.name) Remove(policies_.find(same_id->name));
   if (policies_.size() >= kPoliciesMax && !policies_.contains(policy.name)) return false;
-  NotePolicy(policy.id);
+  MarkPolicyChanged(policy.id);
   Put(policy);
   return true;
 }

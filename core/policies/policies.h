@@ -64,7 +64,6 @@ struct PolicyChanges {
 // The error for an unknown policy.
 [[nodiscard]] absl::Status UnknownPolicy(std::string_view name);
 
-// public-functions: 26, a map with its log.
 class Policies {
  public:
   // `overrides_max` is lowered by tests only.
@@ -92,12 +91,11 @@ class Policies {
   [[nodiscard]] std::shared_ptr<const PolicyLimits> LimitsOf(std::string_view name,
                                                              std::string_view key) const;
 
-  // Returns an interned limit as it is now for this key. A policy's limit may have got other
-  // numbers, or be gone (nothing); any other limit is returned unchanged.
-  [[nodiscard]] std::optional<Limit> PresentLimit(const Limit& interned,
-                                                  std::string_view key) const;
-  // The same for a key without an override.
-  [[nodiscard]] std::optional<Limit> PresentLimit(const Limit& interned) const;
+  // Returns an interned limit as it is now for this key; without a key, for those that have no
+  // override. A policy's limit may have got other numbers, or be gone (nothing); any other limit is
+  // returned unchanged.
+  [[nodiscard]] std::optional<Limit> PresentLimit(
+      const Limit& interned, std::optional<std::string_view> key = std::nullopt) const;
 
   // Makes a policy or gives it other limits. Fails, with nothing changed, with kInvalidArgument (a
   // bad name), kFailedPrecondition (the policy file owns it) or kResourceExhausted.
@@ -142,8 +140,8 @@ class Policies {
   // Returns the changes since the last call.
   [[nodiscard]] PolicyChanges TakeChanges();
 
-  // Makes a policy as it was saved, without noting it. Returns false, with nothing changed, if its
-  // name or id is invalid or taken. `policy.overrides` is not read.
+  // Makes a policy as it was saved, and does not log it. Returns false, with nothing changed, if
+  // its name or id is invalid or taken. `policy.overrides` is not read.
   [[nodiscard]] bool Restore(const Policy& policy);
   [[nodiscard]] bool RestoreOverride(PolicyId policy, std::string_view key, PolicyLimits limits);
   // Tells that all ids below `next_id` have been used.
@@ -198,10 +196,11 @@ class Policies {
   void Changed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     version_.fetch_add(1, std::memory_order_acq_rel);
   }
-  void NotePolicy(PolicyId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void MarkPolicyChanged(PolicyId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (logs_changes_) changed_policies_.insert(id);
   }
-  void NoteOverride(PolicyId policy, std::string_view key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void MarkOverrideChanged(PolicyId policy, std::string_view key)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (logs_changes_) changed_overrides_.emplace(policy, key);
   }
   [[nodiscard]] std::shared_ptr<const Policy> FindByIdLocked(PolicyId id) const
