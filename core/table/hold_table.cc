@@ -66,15 +66,15 @@ void HoldTable::Mark(Hold& open, Instant forgotten_at) {
   Log(marks_.Insert(TakeOpen(open), forgotten_at));
 }
 
-// Noting a hold costs more than the rest of its removal, and a save writes each note.
-void HoldTable::NoteGone(std::span<Hold* const> holds) {
+// To log a hold costs more than the rest of its removal, and a save writes each one.
+void HoldTable::LogRemoved(std::span<Hold* const> holds) {
   if (!logs_changes_) return;
   if (holds.size() > HoldChanges::kGoneMax + size() / 4) return changes_.Overflow();
   for (Hold* const hold : holds) Log(*hold);
 }
 
 void HoldTable::TakeManyOpen(std::uint64_t key, std::span<Hold* const> open) {
-  NoteGone(open);
+  LogRemoved(open);
   const std::vector<HoldExpiry> sorted = SortedByExpiry(open);
   if (CrowdedHolds* const crowd = CrowdOf(key)) {
     crowd->RemoveMany(sorted);
@@ -85,7 +85,7 @@ void HoldTable::TakeManyOpen(std::uint64_t key, std::span<Hold* const> open) {
 }
 
 void HoldTable::TakeManyMarks(std::uint64_t key, std::span<Hold* const> marks) {
-  NoteGone(marks);
+  LogRemoved(marks);
   marks_.TakeMany(key, SortedByExpiry(marks));
 }
 

@@ -172,7 +172,7 @@ class HoldTable {
   static constexpr std::size_t kFewHolds = 16;
 
   void Log(const Hold& hold) { LogHold(hold.key(), hold.id()); }
-  void NoteGone(std::span<Hold* const> holds);
+  void LogRemoved(std::span<Hold* const> holds);
   [[nodiscard]] CrowdedHolds* CrowdOf(std::uint64_t key) const;
   Hold& InsertOpen(Hold::Owner hold, Instant expiry);
   [[nodiscard]] Hold::Owner TakeOpen(Hold& open);
