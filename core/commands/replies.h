@@ -23,7 +23,7 @@
 #include "core/commands/limit_totals.h"
 #include "core/commands/reply_numbers.h"
 #include "core/limiter/hold_request.h"
-#include "core/limiter/live_bucket.h"
+#include "core/policies/live_bucket.h"
 #include "core/policies/policies.h"
 #include "core/rules/decision.h"
 #include "core/rules/limit.h"

@@ -18,9 +18,9 @@
 #include "absl/status/statusor.h"
 
 #include "core/limiter/hold_request.h"
-#include "core/limiter/live_bucket.h"
 #include "core/limiter/plan.h"
 #include "core/limiter/reservation.h"
+#include "core/policies/live_bucket.h"
 #include "core/policies/policy.h"
 #include "core/rules/decision.h"
 #include "core/rules/limit.h"

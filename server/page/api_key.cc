@@ -13,7 +13,7 @@
 #include "core/commands/request_counters.h"
 #include "core/limiter/hold_request.h"
 #include "core/limiter/limiter.h"
-#include "core/limiter/live_bucket.h"
+#include "core/policies/live_bucket.h"
 #include "core/policies/overrides.h"
 #include "core/policies/policies.h"
 #include "core/rules/limit_keys.h"
