@@ -10,6 +10,7 @@
 #include "core/base/check.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
+#include "core/limiter/hold_sums.h"
 #include "core/rules/held_limit.h"
 
 namespace weir {
@@ -28,65 +29,21 @@ constexpr std::size_t kDueForRoom = 64;
 
 }  // namespace
 
-// --- Buckets beside open holds ---
+// --- Buckets of held limits ---
 
-void HoldKeeper::CountInSums(HoldStore& store, const SlotKey& bucket,
-                             absl::FunctionRef<void(SettlementSums&)> count) {
-  HoldTable* const holds = store.holds();
-  if (!holds || !holds->KeepsSums(bucket)) return;
-  SettlementSums sums = holds->SumsOf(bucket);
-  count(sums);
-  holds->SetSums(bucket, sums);
-  store.HoldsChanged();
-}
-
-void HoldKeeper::Forbid(HoldStore& store, const SlotKey& bucket, const Limit& limit) const {
-  CountInSums(store, bucket,
-              [&](SettlementSums& sums) { ForbidGivingBack(limit, max_wait_, sums); });
-}
-
-void HoldKeeper::CountCharged(HoldStore& store, const SlotKey& bucket, const Limit& limit,
-                              const BucketStep& step, Instant now) const {
-  CountInSums(store, bucket, [&](SettlementSums& sums) {
-    CountCharge(limit, step.present, step.step.bucket, now, step.cost, max_wait_, sums);
-    if (HasLostTime(limit, step.present, step.step.bucket)) {
-      ForbidGivingBack(limit, max_wait_, sums);
-    }
-  });
-}
-
-void HoldKeeper::CountRefunded(HoldStore& store, const SlotKey& bucket, const Limit& limit,
-                               Bucket before, Bucket after, Instant now) const {
-  CountInSums(store, bucket, [&](SettlementSums& sums) {
-    CountRefund(limit, before, after, now, max_wait_, sums);
-  });
-}
-
-void HoldKeeper::CountTrimmed(HoldStore& store, const SlotKey& bucket, const Limit& limit,
-                              Bucket before, Bucket after, Instant now) const {
-  CountInSums(store, bucket,
-              [&](SettlementSums& sums) { CountTrim(limit, before, after, now, max_wait_, sums); });
-}
-
-Bucket HoldKeeper::HeldBucket(HoldStore& store, const SlotKey& bucket) {
-  const HoldTable* const holds = store.holds();
-  if (!holds) return {};
-  ++visits_;
-  const HeldTokens held = holds->HeldOf(bucket.key_hash(), bucket.limit);
-  return held.tokens == 0 ? Bucket{} : AddHeld({}, held.tokens, held.end);
-}
-
-void HoldKeeper::CountHeldAgain(HoldStore& store, const SlotKey& slot, Instant now) const {
+// Makes the bucket, if it is stored, what HoldSums::HeldBucket returns: after a change of the key's
+// open holds that have tokens of the limit.
+void HoldKeeper::StoreHeldBucket(HoldStore& store, const SlotKey& slot, Instant now) const {
   const std::optional<Bucket> stored = store.FindBucket(slot);
   if (!stored) return;
-  const Bucket counted = HeldBucket(store, slot);
-  if (counted != *stored) store.StoreBucket(slot, registry_.Get(slot.limit), counted, now);
+  const Bucket held = HoldSums(store, max_wait_).HeldBucket(slot);
+  if (held != *stored) store.StoreBucket(slot, registry_.Get(slot.limit), held, now);
 }
 
-// Does the same for all held limits of a hold, which may have become a mark.
-void HoldKeeper::CountHeldAgain(HoldStore& store, const Hold& hold, Instant now) const {
+// The same for all held limits of a hold, which may have become a mark.
+void HoldKeeper::StoreHeldBuckets(HoldStore& store, const Hold& hold, Instant now) const {
   for (const HoldPart& part : hold.parts()) {
-    if (part.held_tokens() > 0) CountHeldAgain(store, SlotKey{hold.key(), part.limit}, now);
+    if (part.held_tokens() > 0) StoreHeldBucket(store, SlotKey{hold.key(), part.limit}, now);
   }
 }
 
@@ -167,14 +124,14 @@ void HoldKeeper::Discard(Holds holds, bool open) {
 
 void HoldKeeper::ForgetOpen(HoldTable& holds, Holds open) {
   if (open.empty()) return;
-  visits_ += kVisitsPerRemoved * open.size();
+  HoldWork::visits += kVisitsPerRemoved * open.size();
   holds.TakeManyOpen(open.front()->key(), open);
   Discard(open, true);
 }
 
 void HoldKeeper::ForgetMarks(HoldTable& holds, Holds marks) {
   if (marks.empty()) return;
-  visits_ += kVisitsPerRemoved * marks.size();
+  HoldWork::visits += kVisitsPerRemoved * marks.size();
   holds.TakeManyMarks(marks.front()->key(), marks);
   counts_.RemoveMark(marks.size());
   Discard(marks, false);
@@ -218,7 +175,7 @@ absl::StatusOr<HoldKeeper::Repeated> HoldKeeper::FindRepeated(std::span<const St
 
 void HoldKeeper::Renew(HoldStore& store, Hold& hold, Instant expiry) {
   store.holds()->Renew(hold, expiry);
-  CountHeldAgain(store, hold, expiry);
+  StoreHeldBuckets(store, hold, expiry);
   store.HoldsChanged();
 }
 
@@ -306,11 +263,11 @@ std::vector<LiveHold> HoldKeeper::Inspect(
   if (!holds) return live;
   std::size_t parts = 0;
   const auto add = [&](const Hold& hold, bool settled) {
-    ++visits_;
+    ++HoldWork::visits;
     if (hold.expiry() <= now) return true;
     parts += hold.parts().size();
     if (live.size() == most || parts > kInspectedPartsMax) return false;
-    visits_ += kVisitsPerHold + kVisitsPerPart * hold.parts().size();
+    HoldWork::visits += kVisitsPerHold + kVisitsPerPart * hold.parts().size();
     LiveHold shown{std::string(hold.id()), hold.expiry() - now, settled, {}};
     for (const HoldPart& part : hold.parts()) {
       const std::optional<Limit> limit = present(registry_.Get(part.limit));
@@ -392,7 +349,7 @@ void HoldKeeper::ForgetAll(HoldTable& holds) {
 void HoldKeeper::ForgetIf(HoldStore& store, absl::FunctionRef<bool(const Hold&)> is_gone) {
   HoldTable* const holds = store.holds();
   if (!holds) return;
-  visits_ += holds->size();
+  HoldWork::visits += holds->size();
   const std::vector<Hold*> open = HoldsOf(holds->open(), is_gone);
   const std::vector<Hold*> marks = HoldsOf(holds->marks(), is_gone);
   ForEachKey(open, [&](Holds own) { DropHolds({&store, own.front()->key()}, own); });
@@ -405,10 +362,10 @@ void HoldKeeper::ForgetIf(const StoredKey& key, absl::FunctionRef<bool(const Hol
   if (!holds) return;
   std::vector<Hold*> marks;
   std::vector<Hold*> open = holds->ExpiredOf(key.key, Instant::max());
-  visits_ += open.size();
+  HoldWork::visits += open.size();
   std::erase_if(open, [&](const Hold* hold) { return !is_gone(*hold); });
   holds->marks().ForEachOf(key.key, [&](Hold& mark) {
-    ++visits_;
+    ++HoldWork::visits;
     if (is_gone(mark)) marks.push_back(&mark);
     return true;
   });
@@ -428,7 +385,7 @@ void HoldKeeper::DropHolds(const StoredKey& key, Holds open) {
     }
   }
   ForgetOpen(*key.store->holds(), open);
-  for (const auto& [limit, expiry] : held) CountHeldAgain(*key.store, {key.key, limit}, expiry);
+  for (const auto& [limit, expiry] : held) StoreHeldBucket(*key.store, {key.key, limit}, expiry);
 }
 
 }  // namespace weir

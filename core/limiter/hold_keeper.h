@@ -39,7 +39,7 @@
 
 namespace weir {
 
-// public-functions: 38, until sums and records of holds are classes of their own.
+// public-functions: 28, until records of holds are a class of their own.
 class HoldKeeper {
  public:
   // `present`: returns an interned limit with its present numbers, or nothing if it is gone; unset:
@@ -58,11 +58,6 @@ class HoldKeeper {
   [[nodiscard]] std::uint64_t expired() const noexcept { return Value(expired_); }
   [[nodiscard]] std::uint64_t settled() const noexcept { return Value(settled_); }
   [[nodiscard]] std::uint64_t cancelled() const noexcept { return Value(cancelled_); }
-
-  // The work of this thread's calls so far: buckets and holds that they have visited.
-  [[nodiscard]] static std::uint64_t Visits() noexcept { return visits_; }
-  // The expired holds that this thread's calls so far have found and cancelled.
-  [[nodiscard]] static std::uint64_t FoundExpired() noexcept { return found_expired_; }
 
   // --- Expiry ---
 
@@ -84,38 +79,6 @@ class HoldKeeper {
   [[nodiscard]] static std::size_t CountDue(const StoredKey& key, Instant now, std::size_t most);
   // Returns how many visits of the key's holds a call takes.
   [[nodiscard]] static std::size_t CountVisits(const StoredKey& key, Instant now, KeyWork work);
-
-  // --- Buckets beside open holds ---
-
-  // Returns a bit for each check whose bucket is about to get a ban, or to lose time that the rule
-  // takes for wrong: after either, no open hold may give anything back. `stored`: the bucket of the
-  // i-th check, if it is stored.
-  template <std::size_t kChecks>
-  [[nodiscard]] static std::uint64_t ChecksToForbid(
-      const Plan<kChecks>& plan, std::span<const Check> checks,
-      absl::FunctionRef<std::optional<Bucket>(std::size_t)> stored) {
-    std::uint64_t wrong = plan.banned();
-    for (std::size_t i = 0; i < plan.size(); ++i) {
-      const std::optional<Bucket> after = plan.Change(i);
-      const std::optional<Bucket> before = after ? stored(i) : std::nullopt;
-      if (before && HasLostTime(*checks[i].limit, *before, *after)) wrong |= std::uint64_t{1} << i;
-    }
-    return wrong;
-  }
-  // Change the sums of a bucket (settlement.h), if its key has open holds: after such a change, and
-  // if the bucket is lost; after a charge; before a refund.
-  void Forbid(HoldStore& store, const SlotKey& bucket, const Limit& limit) const;
-  void CountCharged(HoldStore& store, const SlotKey& bucket, const Limit& limit,
-                    const BucketStep& step, Instant now) const;
-  void CountRefunded(HoldStore& store, const SlotKey& bucket, const Limit& limit, Bucket before,
-                     Bucket after, Instant now) const;
-  // After a trim: what was cut counts as given back.
-  void CountTrimmed(HoldStore& store, const SlotKey& bucket, const Limit& limit, Bucket before,
-                    Bucket after, Instant now) const;
-  [[nodiscard]] Nanos max_wait() const noexcept { return max_wait_; }
-  // Returns the bucket of a held limit: the tokens of the key's open holds, until the last of these
-  // ends. Cost: HoldTable::HeldOf.
-  [[nodiscard]] static Bucket HeldBucket(HoldStore& store, const SlotKey& bucket);
 
   // --- Reserving, as Limiter::DecideAndHold says ---
 
@@ -185,9 +148,6 @@ class HoldKeeper {
   // Remove an open hold, or a mark, and change no bucket.
   void ForgetOpen(HoldTable& holds, Hold& hold);
   void ForgetMark(HoldTable& holds, Hold& mark);
-  // Make the bucket of a held limit, if it is stored, what HeldBucket returns: after a change of
-  // the key's open holds that have tokens of the limit.
-  void CountHeldAgain(HoldStore& store, const SlotKey& slot, Instant now) const;
 
  private:
   struct SettledHold;
@@ -195,8 +155,6 @@ class HoldKeeper {
   class Expiring;
   using Holds = std::span<Hold* const>;  // of one key
 
-  static void CountInSums(HoldStore& store, const SlotKey& bucket,
-                          absl::FunctionRef<void(SettlementSums&)> count);
   static std::uint64_t Value(const std::atomic<std::uint64_t>& count) noexcept {
     return count.load(std::memory_order_relaxed);
   }
@@ -204,7 +162,8 @@ class HoldKeeper {
   [[nodiscard]] Limit LimitToSettle(const Hold& hold, std::size_t part) const;
   void SettlePart(HoldStore& store, const Hold& hold, std::size_t part, const Limit& limit,
                   std::uint64_t cost, Instant now);
-  void CountHeldAgain(HoldStore& store, const Hold& hold, Instant now) const;
+  void StoreHeldBucket(HoldStore& store, const SlotKey& slot, Instant now) const;
+  void StoreHeldBuckets(HoldStore& store, const Hold& hold, Instant now) const;
   void Discard(Holds holds, bool open);
   void ForgetOpen(HoldTable& holds, Holds open);
   void ForgetMarks(HoldTable& holds, Holds marks);
@@ -218,9 +177,6 @@ class HoldKeeper {
   void Settle(const SettledHold& settled, bool is_cancel, Instant now);
   void AddNumbers(std::span<const SettledHold> holds, absl::InlinedVector<SettledPart, 4>& looks,
                   Instant now, Settled& settled) const;
-
-  static inline constinit thread_local std::uint64_t visits_ = 0;
-  static inline constinit thread_local std::uint64_t found_expired_ = 0;
 
   LimitRegistry& registry_;
   const Nanos max_wait_;

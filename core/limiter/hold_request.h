@@ -35,6 +35,14 @@ inline constexpr std::size_t kInspectedPartsMax = 4096;
 // The work of a call on the holds of its key.
 enum class KeyWork : std::uint8_t { kLook, kShowHolds, kForget };
 
+// The work of this thread's calls on holds so far.
+struct HoldWork {
+  // NOLINTNEXTLINE(*-identifier-naming): public. The buckets and holds that they have visited.
+  static inline constinit thread_local std::uint64_t visits = 0;
+  // NOLINTNEXTLINE(*-identifier-naming): public. The expired holds that they have found.
+  static inline constinit thread_local std::uint64_t found_expired = 0;
+};
+
 // The error of a request about several keys that would settle too many holds at once.
 [[nodiscard]] inline absl::Status TooManyDue() {
   return absl::UnavailableError("too many holds of these keys have expired at once: try again");

@@ -190,7 +190,7 @@ void HoldKeeper::Settle(const SettledHold& settled, bool is_cancel, Instant now)
     SettlePart(store, hold, i, limit ? *limit : LimitToSettle(hold, i), settled.costs[i], now);
   }
   store.holds()->Mark(hold, std::min(hold.expiry(), now + kHoldMarkMax));
-  CountHeldAgain(store, hold, now);
+  StoreHeldBuckets(store, hold, now);
   counts_.Remove(hold.terms().user);
   counts_.AddMark();
   settled_.fetch_add(1, std::memory_order_relaxed);
@@ -201,7 +201,7 @@ void HoldKeeper::Settle(const SettledHold& settled, bool is_cancel, Instant now)
 // Settles one part of an open hold, whose limit is not held.
 void HoldKeeper::SettlePart(HoldStore& store, const Hold& hold, std::size_t part,
                             const Limit& limit, std::uint64_t cost, Instant now) {
-  ++visits_;
+  ++HoldWork::visits;
   const SlotKey slot{hold.key(), hold.parts()[part].limit};
   const Bucket before = store.FindBucket(slot).value_or(Bucket{});
   SettlementSums sums = store.holds()->SumsOf(slot);
@@ -348,10 +348,10 @@ void HoldKeeper::Expiring::Settle(Holds due) {
   constexpr std::size_t kAhead = 8;
   for (std::size_t i = 0; i < due.size(); ++i) {
     if (i + kAhead < due.size()) __builtin_prefetch(due[i + kAhead]);
-    visits_ += kVisitsPerSettled * due[i]->weight();
+    HoldWork::visits += kVisitsPerSettled * due[i]->weight();
     Settle(*due[i]);
   }
-  found_expired_ += due.size();
+  HoldWork::found_expired += due.size();
 }
 
 void HoldKeeper::Expire(const StoredKey& key, Holds due) {
@@ -410,7 +410,7 @@ std::size_t HoldKeeper::CountDue(const StoredKey& key, Instant now, std::size_t 
   if (!holds) return 0;
   std::size_t due = 0;
   for (const Hold* const hold : holds->ExpiredOf(key.key, now, most)) due += hold->weight();
-  visits_ += due;
+  HoldWork::visits += due;
   return due;
 }
 

@@ -10,6 +10,7 @@
 
 #include "core/base/check.h"
 #include "core/base/status.h"
+#include "core/limiter/hold_sums.h"
 #include "core/limiter/limiter_table.h"
 #include "core/limiter/limiter_upkeep.h"
 #include "core/limiter/locked_request.h"
@@ -98,7 +99,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Limiter::StoreNew(const LockedRequest<k
 
 template <std::size_t kChecks>
 std::uint64_t Limiter::ChecksToForbid(const LockedRequest<kChecks>& locked) {
-  return HoldKeeper::ChecksToForbid(locked.plan, locked.checks, [&](std::size_t i) {
+  return HoldSums::ChecksToForbid(locked.plan, locked.checks, [&](std::size_t i) {
     const Bucket* const slot = locked.found[i].slot;
     return slot ? std::optional(*slot) : std::nullopt;
   });
@@ -110,7 +111,8 @@ void Limiter::ForbidGivingBack(const LockedRequest<kChecks>& locked, std::uint64
     if ((checks >> i & 1U) == 0 || !locked.found[i].id) continue;
     const KeyHash& key = locked.checks[i].hash;
     PartitionStore store(table_, key.partition);
-    table_.keeper.Forbid(store, {key.hash, *locked.found[i].id}, *locked.checks[i].limit);
+    HoldSums(store, table_.max_wait)
+        .Forbid({key.hash, *locked.found[i].id}, *locked.checks[i].limit);
   }
 }
 
@@ -120,8 +122,9 @@ void Limiter::CountCharges(const LockedRequest<kChecks>& locked) {
     if (!locked.plan.AsksBucket(i) || !locked.found[i].id) continue;
     const KeyHash& key = locked.checks[i].hash;
     PartitionStore store(table_, key.partition);
-    table_.keeper.CountCharged(store, {key.hash, *locked.found[i].id}, *locked.checks[i].limit,
-                               locked.plan.bucket(i), locked.now);
+    HoldSums(store, table_.max_wait)
+        .CountCharged({key.hash, *locked.found[i].id}, *locked.checks[i].limit,
+                      locked.plan.bucket(i), locked.now);
   }
 }
 
@@ -131,8 +134,9 @@ void Limiter::CountRefunds(const LockedRequest<kManyChecks>& locked) {
     if (!locked.plan.AsksBucket(i) || !locked.found[i].slot) continue;
     const KeyHash& key = locked.checks[i].hash;
     PartitionStore store(table_, key.partition);
-    table_.keeper.CountRefunded(store, {key.hash, *locked.found[i].id}, *locked.checks[i].limit,
-                                *locked.found[i].slot, locked.plan.bucket(i).present, locked.now);
+    HoldSums(store, table_.max_wait)
+        .CountRefunded({key.hash, *locked.found[i].id}, *locked.checks[i].limit,
+                       *locked.found[i].slot, locked.plan.bucket(i).present, locked.now);
   }
 }
 

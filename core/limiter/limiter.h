@@ -161,7 +161,7 @@ class Limiter {
   // The work of this thread's calls so far: the slots, ids and holds that they visited. A bucket
   // that Inspect or Watch returns, and a hold that is settled, counts as several.
   [[nodiscard]] static std::uint64_t SlotsVisited() noexcept {
-    return LimiterTable::slots_visited + HoldKeeper::Visits();
+    return LimiterTable::slots_visited + HoldWork::visits;
   }
   // Returns the number of visits that a call about this key takes: of slots to find its buckets
   // (those of its partition, or one for each limit in use, if that is less), of due holds, and of

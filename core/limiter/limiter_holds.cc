@@ -8,6 +8,7 @@
 #include "core/base/check.h"
 #include "core/base/status.h"
 #include "core/limiter/hold_keeper.h"
+#include "core/limiter/hold_sums.h"
 #include "core/limiter/limiter.h"
 #include "core/limiter/limiter_table.h"
 #include "core/limiter/locked_request.h"
@@ -21,7 +22,7 @@ namespace weir {
 Bucket Limiter::HeldBucket(const Check& check, std::optional<LimitId> id) {
   if (!check.limit->is_held() || !id) return {};
   PartitionStore store(table_, check.hash.partition);
-  return HoldKeeper::HeldBucket(store, {check.hash.hash, *id});
+  return HoldSums(store, table_.max_wait).HeldBucket({check.hash.hash, *id});
 }
 
 // --- Reserving ---

@@ -10,6 +10,7 @@
 #include "absl/container/btree_set.h"
 
 #include "core/base/check.h"
+#include "core/limiter/hold_sums.h"
 #include "core/limiter/isolation.h"
 #include "core/limiter/limiter_table.h"
 #include "core/limiter/limiter_upkeep.h"
@@ -274,7 +275,8 @@ void LimiterRestore::InsertRestoredHeld(std::size_t partition, Instant now) {
   PartitionStore store(table_, partition);
   for (const auto& [hash, id] : held) {
     const SlotKey slot{hash, id};
-    store.StoreBucket(slot, table_.registry.Get(id), HoldKeeper::HeldBucket(store, slot), now);
+    store.StoreBucket(slot, table_.registry.Get(id),
+                      HoldSums(store, table_.max_wait).HeldBucket(slot), now);
   }
 }
 

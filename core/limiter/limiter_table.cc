@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 
 #include "core/base/check.h"
+#include "core/limiter/hold_sums.h"
 #include "core/rules/rule.h"
 
 namespace weir {
@@ -169,7 +170,7 @@ void LimiterTable::DropDownTo(std::size_t slots_kept, std::size_t index, Instant
 
 void LimiterTable::CountLoss(const KeyHash& key, LimitId id) {
   PartitionStore store(*this, key.partition);
-  keeper.Forbid(store, {key.hash, id}, registry.Get(id));
+  HoldSums(store, max_wait).Forbid({key.hash, id}, registry.Get(id));
 }
 
 void LimiterTable::PublishHolds(std::size_t partition) {

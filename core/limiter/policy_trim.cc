@@ -16,7 +16,7 @@ std::size_t Limiter::PolicyTrim::TrimKey(Limiter& limiter, std::string_view key,
   now = std::max(now, partition.decision_time());
   limiter.table_.ExpireHolds(hash, now);
   PartitionStore store(limiter.table_, hash.partition);
-  const Trimmer trimmer(limiter.table_.keeper, before, limits);
+  const Trimmer trimmer(limiter.table_.max_wait, before, limits);
   std::size_t trimmed = 0;
   const auto trim = [&](const Limit& limit) {
     LimitHint no_hint;
@@ -115,7 +115,7 @@ bool Limiter::PolicyTrim::TrimSlot(std::size_t partition, const SlotKey& slot, I
   const auto own = overrides_.find({key.partition, key.hash});
   const bool is_own = own != overrides_.end();
   PartitionStore store(limiter_.table_, partition);
-  const Trimmer trimmer(limiter_.table_.keeper, is_own ? *own->second : before_,
+  const Trimmer trimmer(limiter_.table_.max_wait, is_own ? *own->second : before_,
                         is_own ? *own->second : policy_->limits);
   if (!trimmer.Trim(store, slot, interned, now)) return false;
   if (limiter_.table_.time_is_ordered) changed.AdvanceDecisionTime(now);

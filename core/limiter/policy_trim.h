@@ -28,8 +28,8 @@
 #include "absl/container/flat_hash_map.h"
 
 #include "core/base/instant.h"
-#include "core/limiter/hold_keeper.h"
 #include "core/limiter/hold_store.h"
+#include "core/limiter/hold_sums.h"
 #include "core/limiter/limiter.h"
 #include "core/policies/overrides.h"
 #include "core/policies/policies.h"
@@ -57,10 +57,10 @@ inline constexpr std::string_view kOutdatedTrim =
 // due. Cost: a rule's decision for each bucket.
 class Trimmer {
  public:
-  // `before` and `limits`: the limits of one policy for one key, before and after a change. All
+  // `before` and `limits`: the limits of one policy for one key, before and after a change. They
   // must outlive the trimmer.
-  Trimmer(const HoldKeeper& keeper, const PolicyLimits& before, const PolicyLimits& limits)
-      : keeper_(keeper), before_(before), limits_(limits) {}
+  Trimmer(Nanos max_wait, const PolicyLimits& before, const PolicyLimits& limits)
+      : max_wait_(max_wait), before_(before), limits_(limits) {}
 
   // Returns true if the bucket was there and was cut. `interned`: its limit, which may be that of
   // another policy, or of none.
@@ -71,15 +71,15 @@ class Trimmer {
     const std::optional<Bucket> stored = limit ? store.FindBucket(slot) : std::nullopt;
     if (!stored) return false;
     const Limit before = LimitIn(before_, interned).value_or(*limit);
-    const Bucket trimmed = TrimLimit(before, *limit, *stored, now, keeper_.max_wait());
+    const Bucket trimmed = TrimLimit(before, *limit, *stored, now, max_wait_);
     if (trimmed == *stored) return false;
-    keeper_.CountTrimmed(store, slot, *limit, *stored, trimmed, now);
+    HoldSums(store, max_wait_).CountTrimmed(slot, *limit, *stored, trimmed, now);
     store.StoreBucket(slot, *limit, trimmed, now);
     return true;
   }
 
  private:
-  const HoldKeeper& keeper_;
+  const Nanos max_wait_;
   const PolicyLimits& before_;
   const PolicyLimits& limits_;
 };

@@ -9,6 +9,7 @@
 
 #include "core/base/status.h"
 #include "core/limiter/hold_keeper.h"
+#include "core/limiter/hold_sums.h"
 #include "core/limiter/limiter.h"
 #include "core/limiter/policy_trim.h"
 
@@ -180,8 +181,9 @@ absl::Status KeyLimiter::Keep(OpenedRequest& opened, const Request& request, Ins
 void KeyLimiter::CountCharges(OpenedRequest& opened, const Request& request, Instant now) {
   for (std::size_t i = 0; i < request.size(); ++i) {
     if (!opened.plan.AsksBucket(i) || !opened.ids[i]) continue;
-    module_.keeper.CountCharged(opened.KeyOf(i), KeyBuckets::SlotOf(*opened.ids[i]),
-                                *request[i].limit, opened.plan.bucket(i), now);
+    HoldSums(opened.KeyOf(i), module_.options.max_wait)
+        .CountCharged(KeyBuckets::SlotOf(*opened.ids[i]), *request[i].limit, opened.plan.bucket(i),
+                      now);
   }
 }
 
@@ -191,8 +193,9 @@ void KeyLimiter::CountRefunds(OpenedRequest& opened, const Request& request, Ins
     const std::optional<Bucket> stored =
         opened.plan.AsksBucket(i) ? opened.StoredBucket(i) : std::nullopt;
     if (!stored) continue;
-    module_.keeper.CountRefunded(opened.KeyOf(i), KeyBuckets::SlotOf(*opened.ids[i]),
-                                 *request[i].limit, *stored, opened.plan.bucket(i).present, now);
+    HoldSums(opened.KeyOf(i), module_.options.max_wait)
+        .CountRefunded(KeyBuckets::SlotOf(*opened.ids[i]), *request[i].limit, *stored,
+                       opened.plan.bucket(i).present, now);
   }
 }
 
@@ -203,14 +206,15 @@ absl::StatusOr<Verdict> KeyLimiter::Conclude(OpenedRequest& opened, const Reques
   opened.plan.Join(now, *verdict);
   const std::uint64_t to_forbid =
       opened.HasOpenHolds()
-          ? HoldKeeper::ChecksToForbid(opened.plan, request,
-                                       [&](std::size_t i) { return opened.StoredBucket(i); })
+          ? HoldSums::ChecksToForbid(opened.plan, request,
+                                     [&](std::size_t i) { return opened.StoredBucket(i); })
           : 0;
   absl::Status kept = Keep(opened, request, now);
   if (!kept.ok()) return kept;
   for (std::size_t i = 0; to_forbid != 0 && i < request.size(); ++i) {
     if ((to_forbid >> i & 1U) == 0 || !opened.ids[i]) continue;
-    module_.keeper.Forbid(opened.KeyOf(i), KeyBuckets::SlotOf(*opened.ids[i]), *request[i].limit);
+    HoldSums(opened.KeyOf(i), module_.options.max_wait)
+        .Forbid(KeyBuckets::SlotOf(*opened.ids[i]), *request[i].limit);
   }
   return verdict;
 }
@@ -361,7 +365,8 @@ absl::StatusOr<std::size_t> KeyLimiter::Reset(std::string_view name, std::span<c
   for (const KeyBuckets::KeyBucket& one : key.buckets()) {
     if (!is_reset(one.limit)) continue;
     if (key.TimeToFull(one, now) > Nanos{0}) ++live;
-    module_.keeper.Forbid(key, KeyBuckets::SlotOf(one.limit), module_.registry.Get(one.limit));
+    HoldSums(key, module_.options.max_wait)
+        .Forbid(KeyBuckets::SlotOf(one.limit), module_.registry.Get(one.limit));
   }
   module_.keeper.ForgetIf(key.stored_key(), [&](const Hold& hold) {
     return limits.empty() || std::ranges::any_of(hold.parts(), [&](const HoldPart& part) {
@@ -381,7 +386,7 @@ std::size_t KeyLimiter::Trim(std::string_view name, const PolicyLimits& before,
   std::size_t trimmed = 0;
   for (int db = 0; redis::SelectDb(context, db) == redis::kOk; ++db) {
     trimmed += OpenKey(module_, context, call_.NameOf(name), redis::kWrite)
-                   .Trim(Trimmer(module_.keeper, before, limits), now);
+                   .Trim(Trimmer(module_.options.max_wait, before, limits), now);
   }
   redis::SelectDb(context, selected);
   return trimmed;

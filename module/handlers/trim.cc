@@ -68,7 +68,7 @@ void TrimFound(redis::Context* context, TrimJob& job) {
   for (const std::string& key : std::exchange(job.found, {})) {
     redis::String* const name = redis::CreateString(context, key.data(), key.size());
     const std::shared_ptr<const PolicyLimits> own = job.after->overrides->Find(key);
-    const Trimmer trimmer(TheModule().keeper, own ? *own : job.before->limits,
+    const Trimmer trimmer(TheModule().options.max_wait, own ? *own : job.before->limits,
                           own ? *own : job.after->limits);
     job.trimmed += OpenKey(TheModule(), context, name, redis::kWrite)
                        .Trim(trimmer, TheModule().explicit_time.View(WallTime()));

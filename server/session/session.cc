@@ -12,7 +12,6 @@
 #include "core/base/check.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
-#include "core/limiter/hold_keeper.h"
 #include "server/access/denial.h"
 #include "server/commands/command_table.h"
 #include "server/commands/unknown_command.h"

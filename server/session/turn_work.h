@@ -14,7 +14,7 @@
 #include <cstdint>
 
 #include "core/base/instant.h"
-#include "core/limiter/hold_keeper.h"
+#include "core/limiter/hold_request.h"
 #include "core/limiter/limiter.h"
 #include "server/session/worker.h"
 
@@ -44,7 +44,7 @@ class TurnWork {
   }
   void BeginCommand() noexcept {
     slots_before_command_ = Limiter::SlotsVisited();
-    expired_before_command_ = HoldKeeper::FoundExpired();
+    expired_before_command_ = HoldWork::found_expired;
   }
 
   // The units of the present turn.
@@ -61,7 +61,7 @@ class TurnWork {
   }
   // True if the present command has found that a hold has expired.
   [[nodiscard]] bool has_expired_holds() const noexcept {
-    return HoldKeeper::FoundExpired() != expired_before_command_;
+    return HoldWork::found_expired != expired_before_command_;
   }
 
   // Makes the next command's time begin now instead of at the end of the last command.

@@ -6,7 +6,7 @@
 
 #include "gtest/gtest.h"
 
-#include "core/limiter/hold_keeper.h"
+#include "core/limiter/hold_request.h"
 #include "tests/core/limiter/hold_fixture.h"
 
 namespace weir {
@@ -68,11 +68,11 @@ TEST_F(HoldExpiryTest, RequestWaitsForNoHoldsOfOtherKeys) {
   EXPECT_TRUE(Reserve({{"k", "100/d", 50}}, "z", minutes{2}));
   EXPECT_TRUE(Reserve({{"k", "100/d", 40}}, "a", minutes{3}));  // first, it would cost "z" 40
   now_ += minutes{4};
-  const std::uint64_t before = HoldKeeper::FoundExpired();
+  const std::uint64_t before = HoldWork::found_expired;
   EXPECT_EQ(Remaining("k", "100/d"), 100);
-  EXPECT_LE(HoldKeeper::FoundExpired() - before, 10U);
+  EXPECT_LE(HoldWork::found_expired - before, 10U);
   EXPECT_EQ(limiter_->Peek({CheckOf(crowd, slots, 0)}, now_).remaining, kHolds);
-  EXPECT_EQ(HoldKeeper::FoundExpired() - before, kHolds + 2U);
+  EXPECT_EQ(HoldWork::found_expired - before, kHolds + 2U);
 }
 
 class FewHoldsExpiryTest : public HoldExpiryTest {
@@ -99,9 +99,9 @@ TEST_F(HoldExpiryTest, RequestSettlesAHoldOfAnotherKey) {
   const std::string other = NeighbourOfK();
   EXPECT_TRUE(Reserve({{other, "100/d", 50}}, "a", minutes{1}));
   now_ += minutes{2};
-  const std::uint64_t before = HoldKeeper::FoundExpired();
+  const std::uint64_t before = HoldWork::found_expired;
   EXPECT_EQ(Remaining("k", "100/d"), 100);
-  EXPECT_EQ(HoldKeeper::FoundExpired() - before, 1U);
+  EXPECT_EQ(HoldWork::found_expired - before, 1U);
 }
 
 }  // namespace

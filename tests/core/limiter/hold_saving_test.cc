@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/limiter/hold_keeper.h"
+#include "core/limiter/hold_request.h"
 #include "core/table/hold_changes.h"
 #include "tests/core/limiter/hold_fixture.h"
 #include "tests/support/take_all.h"
@@ -99,14 +99,14 @@ TEST_F(HoldSavingTest, ExpiryIsSavedWithWhatItGivesBack) {
 // The thread of a client must know whether its answer depends on an expiry that is not saved yet.
 TEST_F(HoldSavingTest, ThreadKnowsOfTheExpiriesThatItHasFound) {
   EXPECT_TRUE(Reserve({{"k", "100/h", 40}}, "a", seconds{10}));
-  const std::uint64_t before = HoldKeeper::FoundExpired();
+  const std::uint64_t before = HoldWork::found_expired;
   EXPECT_EQ(Remaining("k", "100/h"), 60);
-  EXPECT_EQ(HoldKeeper::FoundExpired(), before);
+  EXPECT_EQ(HoldWork::found_expired, before);
   now_ += seconds{10};
   EXPECT_EQ(Remaining("k", "100/h"), 100);
-  EXPECT_EQ(HoldKeeper::FoundExpired(), before + 1);
+  EXPECT_EQ(HoldWork::found_expired, before + 1);
   EXPECT_EQ(Remaining("k", "100/h"), 100);
-  EXPECT_EQ(HoldKeeper::FoundExpired(), before + 1);
+  EXPECT_EQ(HoldWork::found_expired, before + 1);
 }
 
 TEST_F(HoldSavingTest, HeldBucketIsNotSaved) {
