@@ -43,11 +43,11 @@ Hold::Owner HoldTable::TakeOpen(Hold& open) {
   return removed;
 }
 
-Hold& HoldTable::Open(HoldTerms terms, std::string_view id, std::span<const HoldPart> parts,
+Hold& HoldTable::Open(const HoldTerms& terms, std::string_view id, std::span<const HoldPart> parts,
                       std::span<const HoldInterval> intervals) {
   WEIR_DCHECK(FindMark(terms.key, id) == nullptr);
-  terms.order = static_cast<std::uint32_t>(opened_);
   Hold::Owner made = Hold::Make(terms, id, parts, intervals);
+  made->terms_.order = static_cast<std::uint32_t>(opened_);
   made->epoch_ = static_cast<std::uint32_t>(opened_++ >> 32);
   Hold& hold = InsertOpen(std::move(made), terms.expiry);
   Log(hold);
@@ -88,8 +88,6 @@ void HoldTable::TakeManyMarks(std::uint64_t key, std::span<Hold* const> marks) {
   LogRemoved(marks);
   marks_.TakeMany(key, SortedByExpiry(marks));
 }
-
-bool HoldTable::HasOpen(std::uint64_t key) const { return open_.CountOf(key, 1) > 0; }
 
 bool HoldTable::HasOtherOpen(const Hold& open) const {
   return open_.size() > 1 && open_.CountOf(open.key(), 2) > 1;

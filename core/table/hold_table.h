@@ -40,7 +40,7 @@
 
 namespace weir {
 
-// public-functions: 36, a map with its log.
+// public-functions: 34, a map with its log.
 class HoldTable {
  public:
   explicit HoldTable(bool logs_changes = false) : logs_changes_(logs_changes) {}
@@ -53,9 +53,9 @@ class HoldTable {
     return marks_.Find(key, id);
   }
 
-  // Adds an open hold; its order is that of the calls. Requires: no open hold and no mark of that
-  // name.
-  Hold& Open(HoldTerms terms, std::string_view id, std::span<const HoldPart> parts,
+  // Adds an open hold; its order is that of the calls, not that of `terms`. Requires: no open hold
+  // and no mark of that name.
+  Hold& Open(const HoldTerms& terms, std::string_view id, std::span<const HoldPart> parts,
              std::span<const HoldInterval> intervals);
   void Renew(Hold& open, Instant expiry);
   // Makes a mark of an open hold, until `forgotten_at`.
@@ -77,7 +77,6 @@ class HoldTable {
 
   [[nodiscard]] const HoldSet& open() const noexcept { return open_; }
   [[nodiscard]] const HoldSet& marks() const noexcept { return marks_; }
-  [[nodiscard]] bool HasOpen(std::uint64_t key) const;
   // True if the key of an open hold has another one.
   [[nodiscard]] bool HasOtherOpen(const Hold& open) const;
   [[nodiscard]] std::size_t CountOpen(std::uint64_t key) const;
@@ -105,9 +104,8 @@ class HoldTable {
     SettlementSums sums;
   };
   [[nodiscard]] std::vector<SumsOfBucket> SumsOfKey(std::uint64_t key) const;
-  // True if an open hold of the key names the limit. Cost: a visit of few holds, or O(1).
-  [[nodiscard]] bool IsNamed(const SlotKey& bucket) const;
-  // True if sums of the bucket are kept. Cost: O(log n), and that of IsNamed() if it has none yet.
+  // True if sums of the bucket are kept. Cost: O(log n) and, if it has none yet, a visit of few
+  // holds.
   [[nodiscard]] bool KeepsSums(const SlotKey& bucket) const;
   // Calls visit(SlotKey, const SettlementSums&) for all sums that are kept.
   template <typename Visit>
@@ -174,6 +172,8 @@ class HoldTable {
   void Log(const Hold& hold) { LogHold(hold.key(), hold.id()); }
   void LogRemoved(std::span<Hold* const> holds);
   [[nodiscard]] CrowdedHolds* CrowdOf(std::uint64_t key) const;
+  // True if an open hold of the key names the limit.
+  [[nodiscard]] bool IsNamed(const SlotKey& bucket) const;
   Hold& InsertOpen(Hold::Owner hold, Instant expiry);
   [[nodiscard]] Hold::Owner TakeOpen(Hold& open);
   void ShrinkCrowd(std::uint64_t key);
