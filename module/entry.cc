@@ -23,7 +23,7 @@ void AddInfoFields(redis::Info* info, int for_crash) noexcept {
   redis::InfoAddFieldULongLong(info, "allowed", module.request_counters.allowed.value());
   redis::InfoAddFieldULongLong(info, "denied", module.request_counters.denied.value());
   redis::InfoAddFieldULongLong(info, "bans", module.request_counters.bans.value());
-  redis::InfoAddFieldULongLong(info, "holds", module.keeper.counts().open());
+  redis::InfoAddFieldULongLong(info, "holds", module.hold_records.counts().open());
   redis::InfoAddFieldULongLong(info, "holds_expired", module.keeper.expired());
   const std::uint64_t cancelled = module.keeper.cancelled();
   redis::InfoAddFieldULongLong(info, "holds_committed", module.keeper.settled() - cancelled);

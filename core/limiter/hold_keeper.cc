@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 
@@ -18,11 +19,10 @@ namespace {
 
 static_assert(kHoldPartsMax == kChecksMax);
 
-// Times in visits: for a hold that Inspect returns, for each of its limits (a limit that is settled
-// or forgotten takes at most as long), and for the removal of a hold.
+// Times in visits: for a hold that Inspect returns, and for each of its limits (a limit that is
+// settled or forgotten takes at most as long).
 constexpr std::size_t kVisitsPerHold = 8;
 constexpr std::size_t kVisitsPerPart = 16;
-constexpr std::size_t kVisitsPerRemoved = 8;
 // The number of expired holds that a request ends in each of its stores if there is no room for its
 // own holds.
 constexpr std::size_t kDueForRoom = 64;
@@ -77,74 +77,6 @@ void HoldKeeper::CountExpired(const HoldTable& holds, Instant now) noexcept {
   holds.open().ForEach([&](const Hold& hold) {
     if (hold.expiry() <= now) expired_.fetch_add(1, std::memory_order_relaxed);
   });
-}
-
-// Deletes holds that were taken out of their table, and no longer counts them. Neighbors with the
-// same limits and the same user, as most have, are counted together.
-void HoldKeeper::Discard(Holds holds, bool open) {
-  struct Run {
-    LimitId limit{};
-    std::uint32_t parts = 0;
-  };
-  absl::InlinedVector<Run, 4> runs;
-  Introducer user = kNoIntroducer;
-  std::size_t count = 0;
-  std::size_t bytes = 0;
-  const auto count_user = [&] {
-    if (count == 0) return;
-    if (open) counts_.Remove(user, count);
-    counts_.RemoveBytes(user, bytes);
-    count = 0;
-    bytes = 0;
-  };
-  for (std::size_t n = 0; n < holds.size(); ++n) {
-    constexpr std::size_t kAhead = 8;
-    if (n + kAhead < holds.size()) __builtin_prefetch(holds[n + kAhead]);
-    Hold* const hold = holds[n];
-    if (hold->terms().user != user) count_user();
-    user = hold->terms().user;
-    ++count;
-    bytes += hold->bytes();
-    const std::span<const HoldPart> parts = hold->parts();
-    if (runs.size() < parts.size()) runs.resize(parts.size());
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      if (runs[i].parts > 0 && runs[i].limit != parts[i].limit) {
-        registry_.RemoveBucket(runs[i].limit, std::exchange(runs[i].parts, 0));
-      }
-      runs[i].limit = parts[i].limit;
-      ++runs[i].parts;
-    }
-    Hold::Delete{}(hold);
-  }
-  count_user();
-  for (const Run& run : runs) {
-    if (run.parts > 0) registry_.RemoveBucket(run.limit, run.parts);
-  }
-}
-
-void HoldKeeper::ForgetOpen(HoldTable& holds, Holds open) {
-  if (open.empty()) return;
-  HoldWork::visits += kVisitsPerRemoved * open.size();
-  holds.TakeManyOpen(open.front()->key(), open);
-  Discard(open, true);
-}
-
-void HoldKeeper::ForgetMarks(HoldTable& holds, Holds marks) {
-  if (marks.empty()) return;
-  HoldWork::visits += kVisitsPerRemoved * marks.size();
-  holds.TakeManyMarks(marks.front()->key(), marks);
-  counts_.RemoveMark(marks.size());
-  Discard(marks, false);
-}
-
-void HoldKeeper::ForgetOpen(HoldTable& holds, Hold& hold) {
-  Hold* const one = &hold;
-  ForgetOpen(holds, Holds(&one, 1));
-}
-
-void HoldKeeper::ForgetMark(HoldTable& holds, Hold& mark) {
-  Hold* const one = &mark;
-  ForgetMarks(holds, Holds(&one, 1));
 }
 
 // --- Reserving ---
@@ -214,9 +146,10 @@ absl::Status HoldKeeper::CountNew(std::span<const StoredKey> keys, std::size_t p
     const HoldTable* const holds = key.store->holds();
     if (holds && holds->WeightOf(key.key) + parts > kKeyHoldsMax) return TooManyHolds();
   }
-  if (counts_.TryAdd(user, keys.size())) return absl::OkStatus();
+  HoldCounts& counts = records_.counts();
+  if (counts.TryAdd(user, keys.size())) return absl::OkStatus();
   for (const StoredKey& key : keys) ExpireHolds(*key.store, now, kDueForRoom);
-  return counts_.TryAdd(user, keys.size()) ? absl::OkStatus() : TooManyHolds();
+  return counts.TryAdd(user, keys.size()) ? absl::OkStatus() : TooManyHolds();
 }
 
 void HoldKeeper::Open(const StoredKey& key, const HoldRequest& request, std::int64_t granted,
@@ -239,21 +172,20 @@ void HoldKeeper::Open(const StoredKey& key, const HoldRequest& request, std::int
     if (limit.is_held()) part.SetHeld();
     intervals.push_back({limit.emission().period, limit.emission().denominator});
     has_owned = has_owned || limit.owner() != LimitOwner{};
-    registry_.AddBucket(*id);
   }
   if (!has_owned) intervals.clear();
   // A mark of the id has expired, or FindRepeated would have failed.
-  if (Hold* const mark = holds.FindMark(key.key, request.id)) ForgetMark(holds, *mark);
+  if (Hold* const mark = holds.FindMark(key.key, request.id)) records_.ForgetMark(holds, *mark);
   const HoldTerms terms = {.key = key.key,
                            .request = request.words,
                            .granted = request.upto > 0 ? granted : 0,
                            .expiry = now + request.ttl,
                            .user = request.user};
-  counts_.AddBytes(request.user, holds.Open(terms, request.id, parts, intervals).bytes());
+  records_.Open(holds, terms, request.id, parts, intervals);
   key.store->HoldsChanged();
 }
 
-// --- Looking, loading and forgetting ---
+// --- Looking and forgetting ---
 
 std::vector<LiveHold> HoldKeeper::Inspect(
     const StoredKey& key, Instant now, std::size_t most,
@@ -281,80 +213,17 @@ std::vector<LiveHold> HoldKeeper::Inspect(
   return live;
 }
 
-void HoldKeeper::Restore(HoldTable& holds, std::uint64_t key, std::string_view id, SavedHold hold) {
-  const HoldTerms terms = {.key = key,
-                           .request = hold.request,
-                           .granted = hold.granted,
-                           .expiry = hold.expiry,
-                           .order = hold.order};
-  for (HoldPart& part : hold.parts) {
-    WEIR_CHECK(NumberOf(part.limit) < registry_.used());
-    registry_.AddBucket(part.limit);
-    if (registry_.Get(part.limit).is_held()) part.SetHeld();
-  }
-  counts_.AddBytes(terms.user, holds.Restore(terms, id, hold).bytes());
-  if (hold.settled) {
-    counts_.AddMark();
-  } else {
-    counts_.AddRestored();
-  }
-}
-
-void HoldKeeper::Apply(HoldTable& holds, std::uint64_t key, std::string_view id,
-                       const std::optional<SavedHold>& record) {
-  const std::vector<HoldTable::SumsOfBucket> sums = holds.SumsOfKey(key);
-  if (Hold* const open = holds.FindOpen(key, id)) ForgetOpen(holds, *open);
-  if (Hold* const mark = holds.FindMark(key, id)) ForgetMark(holds, *mark);
-  if (!record) return;
-  Restore(holds, key, id, *record);
-  holds.LogHold(key, id);
-  // Those that only this hold has named may have gone with it.
-  for (const auto& [bucket, kept] : sums) {
-    if (holds.KeepsSums(bucket)) holds.SetSums(bucket, kept);
-  }
-}
-
-namespace {
-
-// Returns the holds of a set for which is_gone(hold) is true, in the order of their keys.
-template <typename IsGone>
-std::vector<Hold*> HoldsOf(const HoldSet& set, IsGone is_gone) {
-  std::vector<Hold*> holds;
-  set.ForEach([&](Hold& hold) {
-    if (is_gone(hold)) holds.push_back(&hold);
-  });
-  return holds;
-}
-
-// Calls visit(std::span<Hold* const>) with the holds of each key.
-template <typename Visit>
-void ForEachKey(std::span<Hold* const> holds, Visit visit) {
-  while (!holds.empty()) {
-    const std::uint64_t key = holds.front()->key();
-    const auto end = std::ranges::find_if(holds, [&](Hold* hold) { return hold->key() != key; });
-    const auto count = static_cast<std::size_t>(end - holds.begin());
-    visit(holds.first(count));
-    holds = holds.subspan(count);
-  }
-}
-
-}  // namespace
-
-void HoldKeeper::ForgetAll(HoldTable& holds) {
-  const auto all = [](const Hold&) { return true; };
-  ForEachKey(HoldsOf(holds.open(), all), [&](Holds open) { ForgetOpen(holds, open); });
-  ForEachKey(HoldsOf(holds.marks(), all), [&](Holds marks) { ForgetMarks(holds, marks); });
-}
-
 void HoldKeeper::ForgetIf(HoldStore& store, absl::FunctionRef<bool(const Hold&)> is_gone) {
-  HoldTable* const holds = store.holds();
+  const HoldTable* const holds = store.holds();
   if (!holds) return;
   HoldWork::visits += holds->size();
-  const std::vector<Hold*> open = HoldsOf(holds->open(), is_gone);
-  const std::vector<Hold*> marks = HoldsOf(holds->marks(), is_gone);
-  ForEachKey(open, [&](Holds own) { DropHolds({&store, own.front()->key()}, own); });
-  ForEachKey(marks, [&](Holds own) { ForgetMarks(*holds, own); });
-  if (!open.empty() || !marks.empty()) store.HoldsChanged();
+  absl::btree_set<std::uint64_t> keys;
+  for (const HoldSet* const set : {&holds->open(), &holds->marks()}) {
+    set->ForEach([&](const Hold& hold) {
+      if (is_gone(hold)) keys.insert(hold.key());
+    });
+  }
+  for (const std::uint64_t key : keys) ForgetIf({&store, key}, is_gone);
 }
 
 void HoldKeeper::ForgetIf(const StoredKey& key, absl::FunctionRef<bool(const Hold&)> is_gone) {
@@ -370,7 +239,7 @@ void HoldKeeper::ForgetIf(const StoredKey& key, absl::FunctionRef<bool(const Hol
     return true;
   });
   DropHolds(key, open);
-  ForgetMarks(*holds, marks);
+  records_.ForgetMarks(*holds, marks);
   if (!open.empty() || !marks.empty()) key.store->HoldsChanged();
 }
 
@@ -384,7 +253,7 @@ void HoldKeeper::DropHolds(const StoredKey& key, Holds open) {
       held[part.limit] = hold->expiry();
     }
   }
-  ForgetOpen(*key.store->holds(), open);
+  records_.ForgetOpen(*key.store->holds(), open);
   for (const auto& [limit, expiry] : held) StoreHeldBucket(*key.store, {key.key, limit}, expiry);
 }
 

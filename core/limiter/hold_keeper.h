@@ -1,13 +1,18 @@
-// The keeper of holds: it opens, renews, settles and forgets them, and counts them all.
+// The keeper of holds: it opens, renews, settles and drops them, together with their buckets.
+//
+//     keeper.ExpireHolds(key, now);                       // before a look at the key's buckets
+//     keeper.CountNew(keys, checks.size(), user, now);    // RL.RESERVE, once a plan has decided
+//     keeper.Open(key, request, 1, now, plan, checks, id_of);
+//     keeper.Settle(request, keys, now, present);         // RL.COMMIT
 //
 // It knows no table: the server's limiter (limiter.h) and the module's (module/handlers/) find the
 // stores of a request's keys, decide the request with a plan, and call the keeper for the rest. So
-// both settle alike. The caller settles what is due of a key (ExpireHolds) before it looks at one
-// of its buckets.
+// both settle alike. HoldRecords (hold_records.h) adds and removes the holds of a store and counts
+// them; HoldSums (hold_sums.h) tells them of other changes of their buckets.
 //
-// The counts are thread-safe; for the rest, the caller holds the locks of the stores. Cost: O(log
-// n) for a hold among n of its store, and the rules' for each of its parts, if nothing else is
-// said.
+// The numbers of ended holds are thread-safe; for the rest, the caller holds the locks of the
+// stores. Fails: FindRepeated, CountNew and Settle only. Cost: O(log n) for a hold among n of its
+// store, and the rules' for each of its parts, if nothing else is said.
 #pragma once
 
 #include <atomic>
@@ -27,32 +32,26 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/instant.h"
+#include "core/limiter/hold_records.h"
 #include "core/limiter/hold_request.h"
 #include "core/limiter/hold_store.h"
 #include "core/limiter/plan.h"
 #include "core/rules/bucket.h"
 #include "core/rules/limit.h"
 #include "core/rules/settlement.h"
-#include "core/table/hold_counts.h"
 #include "core/table/limit_registry.h"
 #include "core/words/request.h"
 
 namespace weir {
 
-// public-functions: 28, until records of holds are a class of their own.
 class HoldKeeper {
  public:
   // `present`: returns an interned limit with its present numbers, or nothing if it is gone; unset:
-  // as it was interned. The registry must outlive the keeper.
+  // as it was interned. The registry and the records must outlive the keeper.
   using Present = std::function<std::optional<Limit>(const Limit&)>;
-  HoldKeeper(LimitRegistry& registry, std::size_t holds_max, Nanos max_wait, Present present)
-      : registry_(registry),
-        max_wait_(max_wait),
-        present_(std::move(present)),
-        counts_(holds_max) {}
+  HoldKeeper(const LimitRegistry& registry, HoldRecords& records, Nanos max_wait, Present present)
+      : registry_(registry), records_(records), max_wait_(max_wait), present_(std::move(present)) {}
 
-  [[nodiscard]] HoldCounts& counts() noexcept { return counts_; }
-  [[nodiscard]] const HoldCounts& counts() const noexcept { return counts_; }
   // The holds that have expired so far, those that were settled, and those of these that were
   // cancelled.
   [[nodiscard]] std::uint64_t expired() const noexcept { return Value(expired_); }
@@ -101,7 +100,7 @@ class HoldKeeper {
                                            const HoldRequest& request, Instant now);
   // Counts one more open hold of at most `parts` limits for each key. If there is no room, settles
   // expired holds of other keys in the stores; if that does not suffice, fails with TooManyHolds.
-  // The caller must open the holds, or undo the count by counts().Remove().
+  // The caller must open the holds, or undo the count by HoldCounts::Remove.
   [[nodiscard]] absl::Status CountNew(std::span<const StoredKey> keys, std::size_t parts,
                                       Introducer user, Instant now);
   // Opens the hold of one key of an admitted request, whose buckets are stored. `id_of`: the id of
@@ -120,7 +119,7 @@ class HoldKeeper {
   // An interned limit with its present numbers.
   [[nodiscard]] std::optional<Limit> PresentNumbers(const Limit& interned) const;
 
-  // --- Looking, loading and forgetting ---
+  // --- Looking and forgetting ---
 
   // Returns the first `most` of the key's open holds and, after them, marks, sorted by id; but no
   // more than have kInspectedPartsMax limits together.
@@ -128,16 +127,6 @@ class HoldKeeper {
       const StoredKey& key, Instant now, std::size_t most,
       absl::FunctionRef<std::optional<Limit>(const Limit&)> present) const;
 
-  // Restores an open hold or a mark in a table. It counts for no user. Requires: limits in use, and
-  // no hold of that name.
-  void Restore(HoldTable& holds, std::uint64_t key, std::string_view id, SavedHold hold);
-  // Makes the hold or mark of that name what the record says, or removes it, and logs that.
-  // Changes no bucket, and the sums of the key stay as long as it has an open hold. Requires as
-  // Restore.
-  void Apply(HoldTable& holds, std::uint64_t key, std::string_view id,
-             const std::optional<SavedHold>& record);
-  // Removes all holds and marks, and changes no bucket.
-  void ForgetAll(HoldTable& holds);
   // Drop holds and marks for which is_gone(hold) is true, of a key or of a whole store. Nothing is
   // settled, except that held limits get their tokens back. Cost: a visit of each hold and mark of
   // the key or the store.
@@ -145,28 +134,21 @@ class HoldKeeper {
   void ForgetIf(HoldStore& store, absl::FunctionRef<bool(const Hold&)> is_gone);
   // Counts the open holds of a table that have expired, when its key is deleted for that reason.
   void CountExpired(const HoldTable& holds, Instant now) noexcept;
-  // Remove an open hold, or a mark, and change no bucket.
-  void ForgetOpen(HoldTable& holds, Hold& hold);
-  void ForgetMark(HoldTable& holds, Hold& mark);
 
  private:
   struct SettledHold;
   struct SettledPart;
   class Expiring;
-  using Holds = std::span<Hold* const>;  // of one key
+  using Holds = HoldRecords::Holds;
 
   static std::uint64_t Value(const std::atomic<std::uint64_t>& count) noexcept {
     return count.load(std::memory_order_relaxed);
   }
   void Expire(const StoredKey& key, Holds due);
   [[nodiscard]] Limit LimitToSettle(const Hold& hold, std::size_t part) const;
-  void SettlePart(HoldStore& store, const Hold& hold, std::size_t part, const Limit& limit,
-                  std::uint64_t cost, Instant now);
+  void SettlePart(const SettledHold& settled, std::size_t part, const Limit& limit, Instant now);
   void StoreHeldBucket(HoldStore& store, const SlotKey& slot, Instant now) const;
   void StoreHeldBuckets(HoldStore& store, const Hold& hold, Instant now) const;
-  void Discard(Holds holds, bool open);
-  void ForgetOpen(HoldTable& holds, Holds open);
-  void ForgetMarks(HoldTable& holds, Holds marks);
   void DropHolds(const StoredKey& key, Holds open);
   [[nodiscard]] static SettledHold Find(const StoredKey& key, std::string_view id, Instant now);
   [[nodiscard]] std::optional<std::size_t> SetCosts(
@@ -178,10 +160,10 @@ class HoldKeeper {
   void AddNumbers(std::span<const SettledHold> holds, absl::InlinedVector<SettledPart, 4>& looks,
                   Instant now, Settled& settled) const;
 
-  LimitRegistry& registry_;
+  const LimitRegistry& registry_;
+  HoldRecords& records_;
   const Nanos max_wait_;
   const Present present_;
-  HoldCounts counts_;
   std::atomic<std::uint64_t> expired_{0};
   std::atomic<std::uint64_t> settled_{0};
   std::atomic<std::uint64_t> cancelled_{0};

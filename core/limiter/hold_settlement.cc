@@ -42,6 +42,7 @@ std::uint64_t TokensOf(std::uint64_t cost, std::uint64_t each) noexcept {
 // One key's part of a settlement.
 struct HoldKeeper::SettledHold {
   HoldStore* store;
+  HoldTable* holds = nullptr;
   Hold* hold = nullptr;
   bool is_open = false;
   bool keeps_mark = true;  // of an open one
@@ -86,8 +87,8 @@ absl::StatusOr<Settled> HoldKeeper::Settle(const SettleRequest& request,
   }
   AddNumbers(holds, looks, now, settled);
   for (const SettledHold& hold : holds) {
-    if (!hold.is_open || (hold.keeps_mark && !counts_.HaveTooManyMarks())) continue;
-    ForgetMark(*hold.store->holds(), *hold.hold);
+    if (!hold.is_open || (hold.keeps_mark && !records_.counts().HaveTooManyMarks())) continue;
+    records_.ForgetMark(*hold.holds, *hold.hold);
     hold.store->HoldsChanged();
   }
   return result;
@@ -96,9 +97,9 @@ absl::StatusOr<Settled> HoldKeeper::Settle(const SettleRequest& request,
 HoldKeeper::SettledHold HoldKeeper::Find(const StoredKey& key, std::string_view id, Instant now) {
   HoldTable* const holds = key.store->holds();
   if (!holds) return {key.store};
-  if (Hold* const open = holds->FindOpen(key.key, id)) return {key.store, open, true};
+  if (Hold* const open = holds->FindOpen(key.key, id)) return {key.store, holds, open, true};
   Hold* const mark = holds->FindMark(key.key, id);
-  return {key.store, mark && mark->expiry() > now ? mark : nullptr, false};
+  return {key.store, holds, mark && mark->expiry() > now ? mark : nullptr, false};
 }
 
 // Sets the true costs of all parts, and adds the parts that are named to `looks`.
@@ -171,13 +172,15 @@ bool HoldKeeper::HasRoom(const SettledHold& settled, Instant now) {
 // request's own, whose numbers are answered. Returns false if there is no room for the hold's mark:
 // the user has enough marks, and the first mark is another user's.
 bool HoldKeeper::MakeRoomForMark(const SettledHold& settled, std::span<const SettledHold> own) {
-  HoldTable& holds = *settled.store->holds();
+  HoldTable& holds = *settled.holds;
   const Introducer user = settled.hold->terms().user;
-  const bool have_room = holds.marks().weight() < kStoreMarksMax && counts_.HaveRoomForMark();
-  if ((have_room && counts_.HasRoomForMark(user)) || holds.marks().empty()) return true;
+  HoldCounts& counts = records_.counts();
+  const bool have_room = holds.marks().weight() < kStoreMarksMax && counts.HaveRoomForMark();
+  if ((have_room && counts.HasRoomForMark(user)) || holds.marks().empty()) return true;
   Hold& first = holds.marks().First();
   if (have_room && first.terms().user != user) return false;
-  if (std::ranges::find(own, &first, &SettledHold::hold) == own.end()) ForgetMark(holds, first);
+  if (std::ranges::find(own, &first, &SettledHold::hold) == own.end())
+    records_.ForgetMark(holds, first);
   return true;
 }
 
@@ -187,29 +190,30 @@ void HoldKeeper::Settle(const SettledHold& settled, bool is_cancel, Instant now)
   for (std::size_t i = 0; i < settled.costs.size(); ++i) {
     if (registry_.Get(hold.parts()[i].limit).is_held()) continue;
     const std::optional<Limit>& limit = settled.limits[i];
-    SettlePart(store, hold, i, limit ? *limit : LimitToSettle(hold, i), settled.costs[i], now);
+    SettlePart(settled, i, limit ? *limit : LimitToSettle(hold, i), now);
   }
-  store.holds()->Mark(hold, std::min(hold.expiry(), now + kHoldMarkMax));
+  records_.Mark(*settled.holds, hold, std::min(hold.expiry(), now + kHoldMarkMax));
   StoreHeldBuckets(store, hold, now);
-  counts_.Remove(hold.terms().user);
-  counts_.AddMark();
   settled_.fetch_add(1, std::memory_order_relaxed);
   if (is_cancel) cancelled_.fetch_add(1, std::memory_order_relaxed);
   store.HoldsChanged();
 }
 
 // Settles one part of an open hold, whose limit is not held.
-void HoldKeeper::SettlePart(HoldStore& store, const Hold& hold, std::size_t part,
-                            const Limit& limit, std::uint64_t cost, Instant now) {
+void HoldKeeper::SettlePart(const SettledHold& settled, std::size_t part, const Limit& limit,
+                            Instant now) {
   ++HoldWork::visits;
+  HoldStore& store = *settled.store;
+  HoldTable& holds = *settled.holds;  // It stays: it has the hold.
+  const Hold& hold = *settled.hold;
   const SlotKey slot{hold.key(), hold.parts()[part].limit};
   const Bucket before = store.FindBucket(slot).value_or(Bucket{});
-  SettlementSums sums = store.holds()->SumsOf(slot);
-  const Bucket after =
-      SettleLimit(limit, before, now, hold.EstimateOf(part, limit), cost, max_wait_, sums);
+  SettlementSums sums = holds.SumsOf(slot);
+  const Bucket after = SettleLimit(limit, before, now, hold.EstimateOf(part, limit),
+                                   settled.costs[part], max_wait_, sums);
   if (after != before) store.StoreBucket(slot, limit, after, now);
   // The sums of a bucket go with the last open hold that names it, and this one is about to go.
-  if (store.holds()->HasOtherOpen(hold)) store.holds()->SetSums(slot, sums);
+  if (holds.HasOtherOpen(hold)) holds.SetSums(slot, sums);
 }
 
 // Adds the numbers of the parts in `looks` or, if there are none, of all others that Settled
@@ -359,7 +363,7 @@ void HoldKeeper::Expire(const StoredKey& key, Holds due) {
   expiring.Settle(due);
   expiring.StoreSums(due.size());
   expiring.StoreBuckets();
-  ForgetOpen(*key.store->holds(), due);
+  records_.ForgetOpen(*key.store->holds(), due);
   expired_.fetch_add(due.size(), std::memory_order_relaxed);
 }
 
@@ -387,7 +391,7 @@ std::optional<Instant> HoldKeeper::ExpireHolds(HoldStore& store, Instant now, st
   }
   std::size_t forgotten = 0;
   for (; forgotten < most && holds->marks().HasExpired(now); ++forgotten) {
-    ForgetMark(*holds, holds->marks().First());
+    records_.ForgetMark(*holds, holds->marks().First());
   }
   if (done + forgotten > 0) store.HoldsChanged();
   return last;

@@ -152,7 +152,9 @@ class Limiter {
       const SettleRequest& request, Instant now,
       std::optional<PresentLimitOfKey> present = std::nullopt);
 
-  [[nodiscard]] bool has_open_holds() const noexcept { return table_.keeper.counts().open() > 0; }
+  [[nodiscard]] bool has_open_holds() const noexcept {
+    return table_.hold_records.counts().open() > 0;
+  }
 
   // The first kInspectedMax of the key's open holds and, after them, marks, by their ids.
   [[nodiscard]] std::vector<LiveHold> InspectHolds(std::string_view key, Instant now,

@@ -99,7 +99,7 @@ absl::Status Limiter::HoldOpening::Open(Grant& grant) {
   WEIR_RETURN_IF_ERROR(keeper.CountNew(keys_, locked_.plan.size(), request_.user, locked_.now));
   absl::Status concluded = limiter_.ConcludeMany(locked_, introducer_, grant.verdict);
   if (!concluded.ok()) {
-    keeper.counts().Remove(request_.user, keys_.size());
+    limiter_.table_.hold_records.counts().Remove(request_.user, keys_.size());
     return concluded;
   }
   for (std::size_t k = 0; k < keys_.size(); ++k) {

@@ -90,7 +90,8 @@ void RecordApplier::ForgetPartition(std::size_t partition) {
     forgotten.LogEverything();
     table_.MarkChanged(partition);
   }
-  if (HoldTable* const holds = table_.buckets.holds(partition)) table_.keeper.ForgetAll(*holds);
+  if (HoldTable* const holds = table_.buckets.holds(partition))
+    table_.hold_records.ForgetAll(*holds);
   forgotten.ForgetDecisionTime();  // It may be that of another primary.
   table_.EraseIf(partition, [](const SlotKey&, Bucket) { return true; });
   table_.PublishHolds(partition);
@@ -119,7 +120,7 @@ bool RecordApplier::ApplyHold(const HoldChange& change, bool is_rewritten) {
       fits = fits && id.has_value();
       part.limit = id.value_or(LimitId{});
     }
-    const HoldCounts& counts = table_.keeper.counts();
+    const HoldCounts& counts = table_.hold_records.counts();
     fits = fits && (!hold->settled || counts.marks() < counts.holds_max());
     if (!fits) hold.reset();
   }
@@ -128,7 +129,7 @@ bool RecordApplier::ApplyHold(const HoldChange& change, bool is_rewritten) {
   if (!holds) return fits;
   const Hold* const before = holds->FindOpen(change.key, change.id);
   const bool is_new = hold && !hold->settled && !(before && before->terms().order == hold->order);
-  table_.keeper.Apply(*holds, change.key, change.id, hold);
+  table_.hold_records.Apply(*holds, change.key, change.id, hold);
   // The sums that were there when it was opened. If they have changed since, a record says so.
   if (!is_new || is_rewritten) return fits;
   for (const HoldPart& part : hold->parts) holds->SetSums({change.key, part.limit}, part.sums);
@@ -237,10 +238,10 @@ void LimiterRestore::RestorePartition(std::size_t partition,
 }
 
 bool LimiterRestore::RestoreHold(const KeyHash& key, std::string_view id, const SavedHold& hold) {
-  const HoldCounts& counts = table_.keeper.counts();
+  const HoldCounts& counts = table_.hold_records.counts();
   if (hold.settled && counts.marks() >= counts.holds_max()) return false;
   PartitionLock lock(table_.buckets, key.partition);
-  table_.keeper.Restore(table_.buckets.MakeHolds(key.partition), key.hash, id, hold);
+  table_.hold_records.Restore(table_.buckets.MakeHolds(key.partition), key.hash, id, hold);
   table_.buckets.PublishHolds(key.partition);
   return true;
 }

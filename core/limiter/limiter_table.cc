@@ -25,7 +25,8 @@ LimiterTable::LimiterTable(const LimiterOptions& options)
       logs_changes(options.logs_changes),
       limits_max(options.limits_max),
       registry(options.limits_max),
-      keeper(registry, options.holds_max, max_wait, options.present) {
+      hold_records(registry, options.holds_max),
+      keeper(registry, hold_records, max_wait, options.present) {
   hashers.push_back(std::make_unique<KeyHasher>(options.secret));
   current_hasher = hashers.back().get();
   WEIR_CHECK(max_wait >= Nanos{0});
@@ -119,9 +120,9 @@ bool LimiterTable::MakeRoomOnKey(const KeyHash& key, std::size_t added, Instant 
 
 void LimiterTable::FitBound() noexcept {
   const std::size_t bytes = memory_max.load(std::memory_order_relaxed);
-  bound.store(
-      bytes == 0 ? TableBound() : TableBound::Beside(keeper.counts().bytes(), bytes, logs_changes),
-      std::memory_order_relaxed);
+  bound.store(bytes == 0 ? TableBound()
+                         : TableBound::Beside(hold_records.counts().bytes(), bytes, logs_changes),
+              std::memory_order_relaxed);
 }
 
 void LimiterTable::DropDownTo(std::size_t slots_kept, std::size_t index, Instant now) {

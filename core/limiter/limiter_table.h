@@ -28,6 +28,7 @@
 #include "core/base/instant.h"
 #include "core/base/mutex.h"
 #include "core/limiter/hold_keeper.h"
+#include "core/limiter/hold_records.h"
 #include "core/limiter/hold_request.h"
 #include "core/limiter/hold_store.h"
 #include "core/rules/bucket.h"
@@ -162,6 +163,7 @@ struct LimiterTable {
   std::atomic<std::uint64_t> evicted{0};
   std::atomic<std::uint64_t> evicted_full{0};
   LimitRegistry registry;
+  HoldRecords hold_records;
   HoldKeeper keeper;
   BucketTable buckets;
 

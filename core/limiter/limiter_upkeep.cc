@@ -31,7 +31,7 @@ bool HasDue(LimiterTable& table, std::size_t partition, Instant now) {
 }  // namespace
 
 absl::Status LimiterUpkeep::ExpireAhead(std::span<const KeyHash> keys, Instant now) {
-  if (table_.keeper.counts().open() == 0) return absl::OkStatus();
+  if (table_.hold_records.counts().open() == 0) return absl::OkStatus();
   std::size_t settled = 0;
   for (const KeyHash& key : keys) {
     PartitionLock lock(table_.buckets, key.partition);
@@ -57,7 +57,7 @@ void LimiterUpkeep::ExpireHolds(std::span<const std::string_view> keys, Instant 
 }
 
 void LimiterUpkeep::ExpireHolds(Instant now) {
-  if (!table_.time_is_ordered || table_.keeper.counts().open() == 0) return;
+  if (!table_.time_is_ordered || table_.hold_records.counts().open() == 0) return;
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
     PartitionLock lock(table_.buckets, i);
     table_.ExpireHolds(i, now);
@@ -76,7 +76,7 @@ void LimiterUpkeep::Clear() {
     if (!is_empty) table_.discarded.push_back(std::move(discarded));
   }
   table_.has_discarded.store(!table_.discarded.empty(), std::memory_order_relaxed);
-  table_.keeper.counts().Clear();
+  table_.hold_records.counts().Clear();
 }
 
 bool LimiterUpkeep::FreeDiscarded() {
@@ -168,8 +168,8 @@ void LimiterUpkeep::set_memory_max(std::size_t bytes) noexcept {
   const std::size_t limits = TableBound::RegistryBytes(bytes) / LimitRegistry::BytesPerLimit();
   table_.registry.set_limits_max(bytes == 0 ? table_.limits_max
                                             : std::min(table_.limits_max, limits));
-  table_.keeper.counts().set_bytes_max(bytes == 0 ? std::numeric_limits<std::size_t>::max()
-                                                  : TableBound::HoldBytesMax(bytes));
+  table_.hold_records.counts().set_bytes_max(bytes == 0 ? std::numeric_limits<std::size_t>::max()
+                                                        : TableBound::HoldBytesMax(bytes));
 }
 
 void LimiterUpkeep::FitTable() noexcept { table_.FitBound(); }
@@ -214,11 +214,12 @@ std::size_t LimiterUpkeep::CountLive(Instant now) const {
 }
 
 LimiterUpkeep::Counts LimiterUpkeep::counts() const noexcept {
+  const HoldCounts& holds = table_.hold_records.counts();
   const HoldKeeper& keeper = table_.keeper;
   return {.evicted = table_.evicted.load(std::memory_order_relaxed),
           .evicted_full = table_.evicted_full.load(std::memory_order_relaxed),
-          .open_holds = keeper.counts().open(),
-          .hold_bytes = keeper.counts().bytes(),
+          .open_holds = holds.open(),
+          .hold_bytes = holds.bytes(),
           .expired_holds = keeper.expired(),
           .cancelled_holds = keeper.cancelled(),
           .settled_holds = keeper.settled()};

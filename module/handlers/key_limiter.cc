@@ -304,7 +304,7 @@ absl::StatusOr<Grant> KeyLimiter::DecideAndHold(const Request& request, HoldRequ
     WEIR_RETURN_IF_ERROR(module_.keeper.CountNew(keys, request.size(), hold.user, now));
   }
   absl::StatusOr<Verdict> verdict = Conclude(opened, request, now);
-  if (!verdict.ok() && is_granted) module_.keeper.counts().Remove(hold.user, keys.size());
+  if (!verdict.ok() && is_granted) module_.hold_records.counts().Remove(hold.user, keys.size());
   if (!verdict.ok()) return verdict.status();
   grant.verdict = *std::move(verdict);
   for (std::size_t k = 0; is_granted && k < keys.size(); ++k) {

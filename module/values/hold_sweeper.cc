@@ -38,7 +38,7 @@ void HoldSweeper::Schedule(redis::Context* context, int db, std::string_view key
 
 void HoldSweeper::Insert(Entry entry) {
   entries_.insert(std::move(entry));
-  const HoldCounts& counts = TheModule().keeper.counts();
+  const HoldCounts& counts = TheModule().hold_records.counts();
   const std::size_t most = 2 * (counts.open() + counts.marks()) + kSpareEntries;
   if (entries_.size() > most) entries_.erase(std::prev(entries_.end()));
 }

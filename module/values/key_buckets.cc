@@ -17,10 +17,10 @@ KeyBuckets::KeyBuckets(const KeyBuckets& other)
   HoldTable& holds = MakeHolds();
   const HoldTable& others = other.held()->holds;
   others.open().ForEach([&](const Hold& hold) {
-    shared_->keeper.Restore(holds, kKey, hold.id(), SavedHoldOf(hold, false));
+    shared_->hold_records.Restore(holds, kKey, hold.id(), SavedHoldOf(hold, false));
   });
   others.marks().ForEach([&](const Hold& hold) {
-    shared_->keeper.Restore(holds, kKey, hold.id(), SavedHoldOf(hold, true));
+    shared_->hold_records.Restore(holds, kKey, hold.id(), SavedHoldOf(hold, true));
   });
   others.ForEachSums(
       [&](const SlotKey& bucket, const SettlementSums& sums) { holds.RestoreSums(bucket, sums); });
@@ -69,7 +69,7 @@ void KeyBuckets::EndHoldChanges() noexcept {
 void KeyBuckets::DeleteHeld() noexcept {
   Held* const held = this->held();
   if (!held) return;
-  shared_->keeper.ForgetAll(held->holds);
+  shared_->hold_records.ForgetAll(held->holds);
   shared_ = held->of_all;
   delete held;
 }

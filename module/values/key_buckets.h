@@ -9,8 +9,8 @@
 // The table notes the holds that change, so that replicas and the AOF need not get all of them with
 // every change.
 //
-// Not thread-safe, but another thread may free a value: the registry and the keeper count
-// atomically.
+// Not thread-safe, but another thread may free a value: the registry and the records of
+// holds count atomically.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@
 #include "absl/functional/function_ref.h"
 
 #include "core/base/instant.h"
-#include "core/limiter/hold_keeper.h"
+#include "core/limiter/hold_records.h"
 #include "core/rules/bucket.h"
 #include "core/table/hold_table.h"
 #include "core/table/key_bound.h"
@@ -42,10 +42,10 @@ class KeyBuckets {
 
   // What the values of all keys share. It must outlive them.
   struct Shared {
-    Shared(LimitRegistry& limit_registry, HoldKeeper& hold_keeper)
-        : registry(limit_registry), keeper(hold_keeper) {}
+    Shared(LimitRegistry& limit_registry, HoldRecords& of_holds)
+        : registry(limit_registry), hold_records(of_holds) {}
     LimitRegistry& registry;
-    HoldKeeper& keeper;
+    HoldRecords& hold_records;
     bool has_holds = false;  // true for Held
   };
   explicit KeyBuckets(const Shared& shared) : shared_(&shared) {}

@@ -10,6 +10,7 @@
 #include "core/commands/limit_totals.h"
 #include "core/commands/request_counters.h"
 #include "core/limiter/hold_keeper.h"
+#include "core/limiter/hold_records.h"
 #include "core/policies/limit_memo.h"
 #include "core/policies/policies.h"
 #include "core/table/key_hash.h"
@@ -28,8 +29,8 @@ class Module {
   explicit Module(const ModuleOptions& module_options)
       : options(module_options),
         explicit_time(module_options.allow_explicit_time),
-        keeper(registry, static_cast<std::size_t>(module_options.max_holds),
-               module_options.max_wait,
+        hold_records(registry, static_cast<std::size_t>(module_options.max_holds)),
+        keeper(registry, hold_records, module_options.max_wait,
                [this](const Limit& interned) { return policies.PresentLimit(interned); }) {}
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
@@ -45,8 +46,9 @@ class Module {
   ExplicitTime explicit_time;
   LimitRegistry registry;
   Policies policies;
+  HoldRecords hold_records;
   HoldKeeper keeper;
-  const KeyBuckets::Shared values{registry, keeper};
+  const KeyBuckets::Shared values{registry, hold_records};
   HoldSweeper sweeper;
   LimitTexts limit_texts{registry, policies};
   LimitMemo memo{&policies};

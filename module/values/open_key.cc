@@ -37,12 +37,12 @@ class HoldFiller {
     HoldTable* const holds = value_.holds();
     if (!holds) return;
     if (Hold* const mark = holds->FindMark(KeyBuckets::kKey, saved.id)) {
-      module_.keeper.ForgetMark(*holds, *mark);
+      module_.hold_records.ForgetMark(*holds, *mark);
     }
     Hold* const open = holds->FindOpen(KeyBuckets::kKey, saved.id);
     if (!open || (saved.hold && IsRenewal(*open, *saved.hold))) return;
     MarkHeldAsChanged(open->parts());
-    module_.keeper.ForgetOpen(*holds, *open);
+    module_.hold_records.ForgetOpen(*holds, *open);
   }
 
   // Adds the hold, or renews it. Requires: it was removed, except for a renewal.
@@ -62,7 +62,7 @@ class HoldFiller {
         if (changed_.contains(part.limit) && !value_.Find(part.limit)) value_.Keep(part.limit, {});
       }
     }
-    module_.keeper.Restore(holds, KeyBuckets::kKey, saved.id, *std::move(hold));
+    module_.hold_records.Restore(holds, KeyBuckets::kKey, saved.id, *std::move(hold));
   }
 
   // Counts the buckets of the held limits whose holds have changed. Call it last.

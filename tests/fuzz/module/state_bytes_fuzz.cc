@@ -47,7 +47,7 @@ void Expire(Module& module, KeyBuckets& value) {
   for (const Instant now : {Instant{std::chrono::hours{500'000}}, kInstantMax + kHoldMax}) {
     static_cast<void>(module.keeper.ExpireHolds(store, now));
   }
-  WEIR_CHECK(module.keeper.counts().open() == 0);
+  WEIR_CHECK(module.hold_records.counts().open() == 0);
   const std::string written = StateBytes(value, module.limit_texts);
   WEIR_CHECK(!written.starts_with('\0'));
   WEIR_CHECK(ReadStateBytes(written, module.policies).has_value());

@@ -54,7 +54,7 @@ class HeldNode {
   }
   void Open(std::string_view id, const SavedHold& hold) {
     HoldTable& holds = value_.MakeHolds();
-    module_.keeper.Restore(holds, KeyBuckets::kKey, id, hold);
+    module_.hold_records.Restore(holds, KeyBuckets::kKey, id, hold);
   }
   [[nodiscard]] HoldTable& holds() { return value_.MakeHolds(); }
   [[nodiscard]] KeyBuckets& value() { return value_; }
@@ -118,8 +118,8 @@ TEST(HeldStateTest, WithoutHoldsItIsOfTheFirstVersion) {
   HeldNode node;
   MakeDocumented(node);
   HoldTable& holds = node.holds();
-  node.module().keeper.ForgetOpen(holds, holds.open().First());
-  node.module().keeper.ForgetMark(holds, holds.marks().First());
+  node.module().hold_records.ForgetOpen(holds, holds.open().First());
+  node.module().hold_records.ForgetMark(holds, holds.marks().First());
   const std::string first =
       "\x04"
       "10/s\x05\x06\x07\x08\x01\x02\x03\x04";
@@ -160,7 +160,7 @@ TEST(HeldStateTest, AHeldLimitEndsWithItsLastOpenHoldOnAReplica) {
   HoldTable& holds = node.holds();
   holds.Renew(*holds.FindOpen(KeyBuckets::kKey, "short"), at(4));
   EXPECT_EQ(told(node.TakeChange()), AddHeld({}, 3, at(9)));
-  node.module().keeper.ForgetOpen(holds, *holds.FindOpen(KeyBuckets::kKey, "long"));
+  node.module().hold_records.ForgetOpen(holds, *holds.FindOpen(KeyBuckets::kKey, "long"));
   EXPECT_EQ(told(node.TakeChange()), AddHeld({}, 1, at(4)));
 }
 
@@ -237,18 +237,18 @@ TEST(HeldStateTest, ChangesTellTheSameState) {
           const HoldPart part = {
               .cost = 1, .sums = holds.SumsOf(KeyBuckets::SlotOf(limit)), .limit = limit};
           node.module().registry.AddBucket(limit);
-          node.module().keeper.counts().AddRestored();
+          node.module().hold_records.counts().AddRestored();
           const Hold& opened = holds.Open({.key = KeyBuckets::kKey, .request = 7, .expiry = expiry},
                                           id, {&part, 1}, {});
-          node.module().keeper.counts().AddBytes(kNoIntroducer, opened.bytes());
+          node.module().hold_records.counts().AddBytes(kNoIntroducer, opened.bytes());
         } else if (mark) {
-          node.module().keeper.ForgetMark(holds, *mark);
+          node.module().hold_records.ForgetMark(holds, *mark);
         } else if (how == 0) {
-          node.module().keeper.ForgetOpen(holds, *open);
+          node.module().hold_records.ForgetOpen(holds, *open);
         } else if (how == 1) {
           holds.Mark(*open, expiry);
-          node.module().keeper.counts().Remove(kNoIntroducer);
-          node.module().keeper.counts().AddMark();
+          node.module().hold_records.counts().Remove(kNoIntroducer);
+          node.module().hold_records.counts().AddMark();
         } else if (how == 2) {
           const SlotKey named = KeyBuckets::SlotOf(open->parts().front().limit);
           SettlementSums sums = holds.SumsOf(named);

@@ -27,8 +27,8 @@ LimitId Intern(LimitRegistry& registry, std::uint32_t number) {
 // What values share.
 struct Home {
   LimitRegistry registry;
-  HoldKeeper keeper{registry, 1'000, Nanos{0}, nullptr};
-  KeyBuckets::Shared shared{registry, keeper};
+  HoldRecords hold_records{registry, 1'000};
+  KeyBuckets::Shared shared{registry, hold_records};
 };
 
 std::map<LimitId, Bucket> Contents(const KeyBuckets& buckets) {
@@ -99,13 +99,13 @@ TEST(KeyBucketsTest, HoldsAreCopiedAndCounted) {
   auto buckets = std::make_unique<KeyBuckets>(home.shared);
   EXPECT_EQ(buckets->holds(), nullptr);
   HoldTable& holds = buckets->MakeHolds();
-  home.keeper.Restore(holds, KeyBuckets::kKey, "open", {.granted = 3, .parts = {part}});
-  home.keeper.Restore(holds, KeyBuckets::kKey, "mark", {.settled = true, .parts = {part}});
+  home.hold_records.Restore(holds, KeyBuckets::kKey, "open", {.granted = 3, .parts = {part}});
+  home.hold_records.Restore(holds, KeyBuckets::kKey, "mark", {.settled = true, .parts = {part}});
   holds.RestoreSums(KeyBuckets::SlotOf(part.limit), {5, 6});
   EXPECT_GT(buckets->memory(), sizeof(KeyBuckets) + 2 * (sizeof(Hold) + sizeof(HoldPart)));
   const auto copy = std::make_unique<KeyBuckets>(*buckets);
-  EXPECT_EQ(home.keeper.counts().open(), 2U);
-  EXPECT_EQ(home.keeper.counts().marks(), 2U);
+  EXPECT_EQ(home.hold_records.counts().open(), 2U);
+  EXPECT_EQ(home.hold_records.counts().marks(), 2U);
   buckets.reset();
   ASSERT_NE(copy->holds(), nullptr);
   const Hold* const open = copy->holds()->FindOpen(KeyBuckets::kKey, "open");
@@ -114,12 +114,12 @@ TEST(KeyBucketsTest, HoldsAreCopiedAndCounted) {
   EXPECT_EQ(open->parts()[0], part);
   EXPECT_NE(copy->holds()->FindMark(KeyBuckets::kKey, "mark"), nullptr);
   EXPECT_EQ(copy->holds()->SumsOf(KeyBuckets::SlotOf(part.limit)), (SettlementSums{5, 6}));
-  EXPECT_EQ(home.keeper.counts().open(), 1U);
+  EXPECT_EQ(home.hold_records.counts().open(), 1U);
   EXPECT_TRUE(home.registry.Idle(kLimits).empty()) << "holds keep their limits";
   copy->Clear();
   EXPECT_EQ(copy->holds(), nullptr);
-  EXPECT_EQ(home.keeper.counts().open() + home.keeper.counts().marks(), 0U);
-  EXPECT_EQ(home.keeper.counts().bytes(), 0U);
+  EXPECT_EQ(home.hold_records.counts().open() + home.hold_records.counts().marks(), 0U);
+  EXPECT_EQ(home.hold_records.counts().bytes(), 0U);
   EXPECT_EQ(home.registry.Idle(kLimits).size(), 1U);
 }
 
@@ -132,8 +132,8 @@ TEST(KeyBucketsTest, KeepsALookUntilMoreIsDue) {
   EXPECT_EQ(buckets.FindLook(at(1), 0), nullptr) << "without holds";
   buckets.Keep(limit, {.low = 1});
   for (const int end : {5, 9}) {
-    home.keeper.Restore(buckets.MakeHolds(), KeyBuckets::kKey, std::to_string(end),
-                        {.expiry = at(end), .parts = {{.cost = 1, .limit = limit}}});
+    home.hold_records.Restore(buckets.MakeHolds(), KeyBuckets::kKey, std::to_string(end),
+                              {.expiry = at(end), .parts = {{.cost = 1, .limit = limit}}});
   }
   EXPECT_EQ(buckets.FindLook(at(6), 0), nullptr);
   KeyBuckets& look = buckets.MakeLook(at(6), 0);

@@ -50,8 +50,8 @@ struct Node {
   LimitRegistry registry;
   Policies policies;
   LimitTexts texts{registry, policies};
-  HoldKeeper keeper{registry, 1'000, Nanos{0}, nullptr};
-  const KeyBuckets::Shared shared{registry, keeper};
+  HoldRecords hold_records{registry, 1'000};
+  const KeyBuckets::Shared shared{registry, hold_records};
   KeyBuckets buckets{shared};
 };
 
