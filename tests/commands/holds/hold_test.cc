@@ -20,9 +20,7 @@ namespace weir {
 namespace {
 
 using std::chrono::milliseconds;
-using std::chrono::minutes;
 using std::chrono::seconds;
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -120,12 +118,6 @@ TEST_F(HoldCommandsTest, L21CommitsOnceHoweverOftenItComes) {
   }
   EXPECT_EQ(Show("RL.CANCEL k HOLD a"), "1 1 0 3240000 0") << "settled before";
   EXPECT_EQ(Show("RL.PEEK k 10/h COST 0"), "1 1 0 3240000 0") << "a limit that is not named stays";
-}
-
-TEST_F(HoldCommandsTest, CommitAboveTheEstimateIsADebt) {
-  EXPECT_EQ(Show("RL.RESERVE k 10/h COST 5 HOLD a TTL 1000"), "1 5 0 1800000 0");
-  EXPECT_EQ(Show("RL.COMMIT k COST 14 HOLD a"), "1 0 1800000 5040000 0");
-  EXPECT_EQ(Show("RL.INSPECT k"), "[[\"10/h\" 0 5040000 14 0]]");
 }
 
 TEST_F(HoldCommandsTest, CancelGivesAllBack) {
@@ -233,15 +225,6 @@ TEST_F(HoldCommandsTest, WithLimitsNamesWhatWasSettled) {
             " [\"@p#0\" 1 1000 998 0 7200 0 2 0]\n"
             " [\"@p#1\" 1 5 5 0 0 0 1 0]]");
   EXPECT_EQ(Show("RL.PEEK l 20/h COST 0"), "1 16 0 720000 0") << "as reserved";
-}
-
-TEST_F(HoldCommandsTest, ExpiryIsACancelAtItsInstant) {
-  EXPECT_EQ(Show("RL.RESERVE k 10/h,fixed COST 10 HOLD a TTL 1000"), "1 0 0 3600000 0");
-  Advance(seconds{1} - Nanos{1});
-  EXPECT_EQ(Show("RL.ALLOW k 10/h,fixed"), "0 0 3599001 3599001 0");
-  Advance(Nanos{1});
-  EXPECT_EQ(Show("RL.ALLOW k 10/h,fixed"), "1 9 0 3600000 0");
-  EXPECT_EQ(Show("RL.COMMIT k HOLD a"), kNoHold);
 }
 
 // --- Held limits ---
@@ -425,18 +408,6 @@ TEST_F(HoldCommandsTest, TimeOfAClientNeedsTheOption) {
                                     "RL.COMMIT k HOLD a AT 5", "RL.CANCEL k HOLD a AT 5"}) {
     EXPECT_EQ(Show(command), "ERR " + NoExplicitTime()) << command;
   }
-}
-
-// Holds expire by the time of the command.
-TEST(HoldCommandsAtTest, HoldsExpireByTheTimeOfTheRequest) {
-  Client client({.explicit_time = true});
-  const std::string at = " AT 1767225600000000000";
-  const std::string later = " AT 1767225601000000000";
-  EXPECT_EQ(client.Show("RL.RESERVE k 10/h COST 5 HOLD a TTL 1000" + at), "1 5 0 1800000 0");
-  EXPECT_EQ(client.Show("RL.COMMIT k COST 4 HOLD a" + at), "1 6 0 1440000 0");
-  EXPECT_EQ(client.Show("RL.RESERVE k 10/h COST 5 HOLD b TTL 1000" + at), "1 1 0 3240000 0");
-  EXPECT_EQ(client.Show("RL.CANCEL k HOLD b" + later), kNoHold);
-  EXPECT_EQ(client.Show("RL.PEEK k 10/h COST 0" + later), "1 6 0 1439000 0");
 }
 
 }  // namespace
