@@ -32,14 +32,6 @@ TEST_F(RlTransactionTest, ExecRunsWhatWasQueuedInItsOrder) {
   EXPECT_EQ(Exec(), "-ERR EXEC without MULTI\r\n");
 }
 
-TEST_F(RlTransactionTest, DiscardForgets) {
-  Multi();
-  Queue("RL.ALLOW k 1/h");
-  EXPECT_EQ(client_.Run("DISCARD"), kOkReply);
-  EXPECT_EQ(client_.Run("DISCARD"), "-ERR DISCARD without MULTI\r\n");
-  EXPECT_EQ(client_.Run("EXISTS k"), ":0\r\n");
-}
-
 // A failure when queueing aborts the transaction; a failure when running is one element of the
 // reply.
 TEST_F(RlTransactionTest, ErrorsWhileQueueingAbort) {

@@ -165,11 +165,6 @@ class StateTest(ModuleTest):
         client.call("RL.RESET", "k", "9/365d")
         self.assertEqual(self.info(client)["rdb_changes_since_last_save"], 1)
 
-    def connect_to(self, client):
-        other = Client(client.socket.getpeername()[1])
-        self.addCleanup(other.close)
-        return other
-
     def test_transactions_and_scripts(self):
         primary = start_module(self, options=DEBUG)
         client = self.connect(primary)
@@ -187,20 +182,6 @@ class StateTest(ModuleTest):
         replies = client.call("EVAL", script, 1, "k", limit)
         self.assertEqual([reply[:2] for reply in replies], [[1, 1], [0, 1]])
         self.assert_replicated(client, replica)
-
-    def test_watch_sees_changes_and_no_denials(self):
-        client = self.connect(start_module(self))
-        other = self.connect_to(client)
-        for cost, wanted in ((9, [[0, 3]]), (1, None)):
-            client.call("WATCH", "k")
-            other.call("RL.ALLOW", "k", "3/365d", "COST", cost)
-            client.call("MULTI")
-            client.call("RL.PEEK", "k", "3/365d")
-            replies = client.call("EXEC")
-            if wanted is None:
-                self.assertIsNone(replies)
-            else:
-                self.assertEqual(len(replies), 1)
 
     def test_keys_go_when_their_buckets_are_full(self):
         client = self.connect(start_module(self))
@@ -366,13 +347,6 @@ class WaitTest(ModuleTest):
         if not hasattr(self, "_probe"):
             self._probe = self.connect(redis)
         return self._probe
-
-    def test_too_long_is_denied_at_once(self):
-        client = self.connect(start_module(self, "max-wait", "10000"))
-        client.call("RL.ALLOW", "k", "1/h")
-        self.assertEqual(client.call("RL.WAIT", "k", "1/h", "TIMEOUT", 10000)[0], 0)
-        self.assertRegex(client.call("RL.WAIT", "k", "1/h", "TIMEOUT", 10001),
-                         "^ERR invalid TIMEOUT '10001': above the server's max-wait, 10000 ms")
 
     def test_a_client_that_leaves_gives_back(self):
         primary = start_module(self, options=DEBUG)

@@ -1,22 +1,14 @@
 """MULTI and EXEC with real sockets and several threads: no other client's command comes between.
 
-differential_test.py compares the replies with Redis's.
+differential_test.py compares the replies with Redis's. What a queue may hold is tested in
+tests/server/session, and what limits answer in a transaction in tests/commands.
 """
 
 import threading
-import time
 import unittest
 
-from weir_e2e import NEVER, Client, Error, ServerTest, encode, run_all, scaled
+from weir_e2e import NEVER, Client, ServerTest, encode, run_all, scaled
 
-SLOW = "1/50s"  # a wait for the next token outlasts the test
-AT_ONCE_SECONDS_MAX = 10.0  # generous: machines are busy; a bug would take a minute
-UNITS_MAX = 4096
-WHOLE_TABLE_UNITS = 64
-TOO_LARGE = (
-    "ERR transaction is too large: at most 4096 commands (slow ones count as 64) and 1048576 bytes"
-)
-ABORTED = "EXECABORT Transaction discarded because of previous errors."
 BATCH = 20  # transactions that are sent in one piece, so that the threads meet
 BETWEEN = ["PING"] * 30  # so that others have the time to come between
 
@@ -117,70 +109,6 @@ class TransactionTest(ServerTest):
 
         run_all(flush, lambda: make_keys("x"), lambda: make_keys("y"))
 
-    def test_a_policy_of_the_transaction(self):
-        client = self.connect(self.start("--threads", "4"))
-        for i in range(3):
-            replies = self.execute(
-                client,
-                f"RL.POLICY SET p 7/{NEVER}",
-                f"RL.ALLOW {i} @p",
-                f"RL.POLICY SET p 9/{NEVER}",
-                f"RL.ALLOW {i}:other @p",
-                "RL.POLICY DEL p",
-                f"RL.ALLOW {i} @p",
-            )
-            self.assertEqual([replies[0], replies[2], replies[4]], ["OK", "OK", "OK"])
-            self.assertEqual([replies[1][:2], replies[3][:2]], [[1, 6], [1, 8]])
-            self.assertIsInstance(replies[5], Error)
-
-    # A policy that is unknown when a request is queued may exist when it runs.
-    def test_an_error_in_the_middle_stops_nothing(self):
-        client = self.connect(self.start())
-        replies = self.execute(
-            client, "RL.ALLOW k @later", f"RL.POLICY SET later 2/{NEVER}", "RL.ALLOW k @later"
-        )
-        self.assertIsInstance(replies[0], Error)
-        self.assertEqual([replies[1], replies[2][:2]], ["OK", [1, 1]])
-
-    def test_a_wait_does_not_wait(self):
-        client = self.connect(self.start())
-        begin = time.monotonic()
-        replies = self.execute(
-            client,
-            f"RL.WAIT k {SLOW} TIMEOUT 60000",
-            f"RL.WAIT k {SLOW} TIMEOUT 60000",
-            "PING",
-            f"RL.PEEK k {SLOW}",
-        )
-        self.assertLess(time.monotonic() - begin, AT_ONCE_SECONDS_MAX)
-        self.assertEqual([replies[0][0], replies[1][0], replies[2]], [1, 0, "PONG"])
-        # The second has taken nothing: the next token is one period away, not two.
-        self.assertLessEqual(replies[3][2], 50_000)
-        self.assertEqual(self.info(client)["blocked_clients"], 0)
-
-    def test_how_much_a_transaction_holds(self):
-        client = self.connect(self.start())
-        ping = encode("PING")
-        flush = encode("FLUSHALL")
-        whole_table = [(encode("DBSIZE"), WHOLE_TABLE_UNITS), (flush, WHOLE_TABLE_UNITS)]
-        for request, units in [(ping, 1), *whole_table]:
-            count = UNITS_MAX // units
-            with self.subTest(request):
-                client.send(encode("MULTI") + request * count + encode("EXEC"))
-                self.assertEqual(len(executed(client, count)), count)
-                client.send(encode("MULTI") + request * count + ping + encode("EXEC"))
-                self.assertEqual(executed(client, count), TOO_LARGE)
-                self.assertEqual(client.reply(), ABORTED)
-                self.assertEqual(client.call("PING"), "PONG")
-
-    def test_how_many_bytes_a_transaction_holds(self):
-        client = self.connect(self.start())
-        echo = encode("ECHO", b"x" * 60_000)
-        client.send(encode("MULTI") + echo * 17)
-        self.assertEqual(executed(client, 16), "QUEUED")
-        self.assertEqual(client.call("ECHO", b"x" * 60_000), TOO_LARGE)
-        self.assertEqual(client.call("EXEC"), ABORTED)
-
     # Goal: queued commands are executed by EXEC and by nothing else. Method: each way to end
     # without EXEC; the queued commands would take a token and end the other connection.
     def test_a_client_that_leaves_before_exec_has_done_nothing(self):
@@ -256,19 +184,6 @@ class TransactionTest(ServerTest):
         self.assertEqual(1_000_000 - left, len(won))
         self.assertEqual(len(set(won)), len(won))
         self.assertGreater(len(won), 0)
-
-    # Redis's bytes, which clients take for a lost race.
-    def test_a_watched_key_that_has_changed(self):
-        for protocol, nothing in ((2, b"*-1\r\n"), (3, b"_\r\n")):
-            with self.subTest(protocol):
-                server = self.start()
-                client, other = self.connect(server), self.connect(server)
-                client.call("HELLO", protocol)
-                self.assertEqual(client.call("WATCH", "k"), "OK")
-                other.call("RL.ALLOW", "k", f"5/{NEVER}")
-                client.send(transaction(f"RL.ALLOW k 5/{NEVER}") + encode("QUIT"))
-                self.assertEqual(client.rest(), b"+OK\r\n+QUEUED\r\n" + nothing + b"+OK\r\n")
-                self.assertEqual(other.call("RL.PEEK", "k", f"5/{NEVER},cost=0")[1], 4)
 
 
 if __name__ == "__main__":

@@ -116,20 +116,6 @@ class WaitTest(ServerTest):
                 self.assertEqual(self.blocked(other), 0)
                 self.assertEqual(other.call("CLIENT", "UNBLOCK", number, *how), 0)
 
-    # In a pipeline each wait is a wait of its own.
-    def test_client_unblock_ends_one_wait(self):
-        server = self.start()
-        other = self.connect(server)
-        other.call("RL.ALLOW", "k", SLOW)
-        client = self.waiter(server, other, encode("RL.WAIT", "k", SLOW, "TIMEOUT", 60_000))
-        number = self.waiting_id(other)
-        self.assertEqual(other.call("CLIENT", "UNBLOCK", number, "ERROR"), 1)
-        self.assertRegex(client.reply(), "^UNBLOCKED ")
-        self.await_equal(lambda: other.call("CLIENT", "UNBLOCK", number), 1)
-        self.assertEqual(client.reply()[0], 0)
-        self.assertEqual(client.call("PING"), "PONG")
-        self.assertTrue(self.given_back(other))
-
     # Goal: a stop ends all waits, gives their tokens back, and answers all received requests.
     def test_sigterm_ends_all_waits(self):
         server = self.start()
