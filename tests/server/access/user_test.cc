@@ -193,6 +193,8 @@ TEST(UserTest, BadRulesAreNamedAndPasswordsAreNot) {
   EXPECT_THAT(Refused({"on", "secret"}), HasSubstr("user 'app': rule 2: unknown (on, off, "));
   EXPECT_THAT(Refused({"on", "secret"}), Not(HasSubstr("secret")));
   EXPECT_EQ(Refused({"on"}, ">secret"), "a user's name does not begin with '>' or '#'");
+  EXPECT_THAT(Refused({"<secret"}), Not(HasSubstr("secret")));
+  EXPECT_THAT(Refused({">", "secret"}), Not(HasSubstr("secret")));
   EXPECT_THAT(Refused({"#secret"}), HasSubstr("64 hex digits"));
   EXPECT_THAT(Refused({"#secret"}), Not(HasSubstr("secret")));
   EXPECT_THAT(Refused({"+nonesuch"}), HasSubstr("'+nonesuch': unknown command"));

@@ -21,19 +21,6 @@ std::string At(Instant instant) {
   return " AT " + std::to_string(instant.time_since_epoch().count());
 }
 
-// Every distinct limit with buckets takes an entry of the registry; if it is full, the request is
-// an error and charges nothing.
-TEST(RlAllowTest, TooManyDistinctLimitsIsAnError) {
-  Conversation client(std::make_unique<TestServer>(
-      DefaultOptions(), LimiterOptions{.secret = TestServer::kSecret, .limits_max = 2}));
-  EXPECT_EQ(client.Run("RL.ALLOW a 1/s 2/s"), Five("1 0 0 1000 0"));
-  EXPECT_EQ(client.Run("RL.ALLOW b 1/s 3/s"), "-ERR too many distinct limits (2 are in use)\r\n");
-  EXPECT_EQ(client.Run("EXISTS b"), ":0\r\n");
-  EXPECT_EQ(client.Run("RL.PEEK b 3/s"), Five("1 2 0 334 0"));
-  EXPECT_EQ(client.Run("RL.ALLOW b 1/s 2/s"), Five("1 0 0 1000 0"));
-  EXPECT_EQ(client.Run("RL.ALLOW a 3/s COST 4"), Five("0 3 -1 0 0"));  // A denial needs no room.
-}
-
 // Goal: one user's flood of limits does not keep other users, policies and CL.THROTTLE from new
 // limits. Method: a registry of 100 limits, and users who have only their own keys.
 TEST(RlAllowTest, AFloodOfLimitsByOneUserRefusesNoOther) {

@@ -72,18 +72,6 @@ TEST_F(CmdPolicyTest, DelCountsTheKeysThatExist) {
   }
 }
 
-TEST_F(CmdPolicyTest, DeletionForgetsTheBuckets) {
-  Policy("SET p 10/s 5/m,fixed");
-  Policy("SET q 10/s");
-  Policy("OVERRIDE p l 1/h 2/h 3/h");
-  Run("RL.ALLOW k @p 10/s AND l @p AND k @q AND k @p,shadow");
-  EXPECT_EQ(Run("DBSIZE"), ":9\r\n");
-  Policy("DEL p");
-  EXPECT_EQ(Run("DBSIZE"), ":2\r\n");
-  EXPECT_EQ(Run("EXISTS k"), ":1\r\n");
-  EXPECT_EQ(Run("EXISTS l"), ":0\r\n");
-}
-
 TEST_F(CmdPolicyTest, AChangeIsInForceForTheNextRequestOfEveryWorker) {
   Worker second(client_.server().services);
   Conversation other(client_.server(), second);

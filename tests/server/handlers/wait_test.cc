@@ -61,20 +61,6 @@ TEST(CmdWaitTest, AServerThatStopsLetsNobodyWait) {
   EXPECT_EQ(client.Run("RL.WAIT k 10/s TIMEOUT 1000"), Five("0 0 100 1000 0"));
 }
 
-// A request that is admitted later counts as admitted, once.
-TEST(CmdWaitTest, VerdictsAreCounted) {
-  Conversation client;
-  const RequestCounters& request_counters = client.server().worker.request_counters;
-  client.Run("RL.ALLOW k 10/s COST 10");
-  client.Run("RL.WAIT k 10/s TIMEOUT 1");
-  EXPECT_EQ(request_counters.denied.value(), 1U);
-  client.Run("RL.WAIT k 10/s TIMEOUT 1000");
-  client.server().clock.Advance(milliseconds{100});
-  client.Receive();
-  EXPECT_EQ(request_counters.allowed.value(), 2U);
-  EXPECT_EQ(request_counters.denied.value(), 1U);
-}
-
 // A waiting client holds the memory that its answer needs, which counts towards
 // --max-clients-memory.
 TEST(CmdWaitTest, AWaitHoldsMemoryUntilItIsOver) {
