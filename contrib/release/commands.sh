@@ -86,7 +86,8 @@ do_release() {
   contrib/release/artefacts.py "$version" "$notes" "$files" "$(compilers)" ||
     fail "the files are not made"
   echo "The notes of version $version are in $notes, its files in $files. Next:"
-  echo "  .ci/run && WEIR_TEST_SCALE=4 ./dev test && ./dev lint all && ./dev package-test"
+  echo "  .ci/run && WEIR_TEST_SCALE=4 WEIR_START_MATRIX=all ./dev test && ./dev lint all &&"
+  echo "    ./dev package-test"
   echo "  git tag --annotate v$version --cleanup=whitespace --file=$notes"
   echo "  git push origin v$version"
 }
