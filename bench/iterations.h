@@ -1,4 +1,4 @@
-// The number of steps that a benchmark runs: as many as its time allows, or a fixed number.
+// The size of a benchmark: its steps, as many as its time allows or a fixed number, and its keys.
 //
 //     BENCHMARK(BM_Parse)->Apply(Iterations);
 //
@@ -7,6 +7,7 @@
 // that of the setup.
 #pragma once
 
+#include <cstdint>
 #include <cstdlib>
 
 #include <benchmark/benchmark.h>
@@ -16,6 +17,12 @@ namespace weir {
 inline void Iterations(benchmark::internal::Benchmark* bench) {
   const char* const wanted = std::getenv("WEIR_BENCH_ITERATIONS");
   if (wanted) bench->Iterations(std::atoi(wanted));
+}
+
+// WEIR_BENCH_KEYS in the environment, or `usual`.
+inline std::int64_t BenchKeys(std::int64_t usual) {
+  const char* const wanted = std::getenv("WEIR_BENCH_KEYS");
+  return wanted ? std::atoll(wanted) : usual;
 }
 
 }  // namespace weir

@@ -7,7 +7,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -15,6 +14,7 @@
 #include "absl/functional/function_ref.h"
 #include <benchmark/benchmark.h>
 
+#include "bench/iterations.h"
 #include "core/base/check.h"
 #include "core/base/clock.h"
 #include "core/limiter/change_hub.h"
@@ -103,15 +103,15 @@ class Buckets {
 
 // A decision on one of a million buckets; with notes, each is the bucket's first since a save.
 void BM_Decide(benchmark::State& state) {
-  constexpr std::int64_t kKeys = 1'000'000;
+  const std::int64_t keys = BenchKeys(1'000'000);
   const bool notes = state.range(0) != 0;
-  Buckets buckets(kKeys, notes);
+  Buckets buckets(keys, notes);
   buckets.Fill();
   if (notes) buckets.TakeChanges([](const LimiterChanges&) {});
   std::int64_t touched = 0;
   for (auto _ : state) {
     buckets.Touch();
-    if (!notes || ++touched % kKeys != 0) continue;
+    if (!notes || ++touched % keys != 0) continue;
     state.PauseTiming();
     buckets.TakeChanges([](const LimiterChanges&) {});
     state.ResumeTiming();
@@ -183,12 +183,8 @@ void BM_Load(benchmark::State& state) {
       static_cast<double>(bytes) / static_cast<double>(state.range(0));
   state.SetItemsProcessed(state.iterations() * state.range(0));
 }
-BENCHMARK(BM_Load)
-    ->ArgName("keys")
-    ->Apply([](auto* bench) {
-      const char* keys = std::getenv("WEIR_BENCH_KEYS");
-      bench->Arg(keys ? std::atoll(keys) : 100'000);
-    }) -> Unit(benchmark::kMillisecond);
+BENCHMARK(BM_Load)->ArgName("keys")->Apply([](auto* bench) { bench->Arg(BenchKeys(100'000)); })
+    -> Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace weir

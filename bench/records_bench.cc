@@ -3,12 +3,13 @@
 // copy of a partition, of a table of WEIR_BENCH_KEYS buckets; about half of it under its lock.
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include <benchmark/benchmark.h>
 
+#include "bench/iterations.h"
 #include "core/base/id_type.h"
 #include "core/limiter/change_reader.h"
 #include "core/limiter/limiter.h"
@@ -67,15 +68,12 @@ void BM_ReadChanges(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * kChanges);
 }
 
-constexpr const char* kKeys = "WEIR_BENCH_KEYS";
-
 void BM_CopyPartition(benchmark::State& state) {
-  const char* const text = std::getenv(kKeys);
-  const std::uint64_t keys = text != nullptr ? std::strtoull(text, nullptr, 10) : 10'000'000;
+  const std::int64_t keys = BenchKeys(10'000'000);
   const Instant now{std::chrono::hours{24}};
   Limiter limiter({.secret = {}, .logs_changes = false});
   const Limit limit = *ParseLimitWord("1M/3285d")->limit;
-  for (std::uint64_t key = 0; key < keys; ++key) {
+  for (std::int64_t key = 0; key < keys; ++key) {
     const std::string name = std::to_string(key);
     static_cast<void>(limiter.Decide(
         {{.key = name, .limit = &limit, .cost = 1, .hash = limiter.Hash(name)}}, now));

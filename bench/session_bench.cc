@@ -2,6 +2,7 @@
 // are commands. And the cost of a page of /metrics. There is no socket; the clock is stopped, but
 // each command reads the real stopwatch once.
 #include <array>
+#include <bit>
 #include <chrono>
 #include <cstdint>
 #include <latch>
@@ -28,7 +29,13 @@ namespace weir {
 namespace {
 
 constexpr int kCommands = 64;
-constexpr int kKeys = 1 << 20;
+constexpr std::int64_t kKeys = 1 << 20;
+
+// How many chunks there are, a power of two. A hold's mark is gone when its chunk comes again, if
+// there are a thousand.
+std::size_t Chunks() {
+  return std::bit_floor(static_cast<std::size_t>(BenchKeys(kKeys)) / kCommands);
+}
 
 std::string Request(const std::vector<std::string>& words) { return RespRequest(words); }
 std::string KeyOf(std::size_t i) { return "user:" + std::to_string(i); }
@@ -64,7 +71,7 @@ class ChunkClock final : public Clock {
   void Advance() { now_ += std::chrono::milliseconds{1}; }
 
  private:
-  const StoppedClock stopped_;
+  const StoppedClock stopped_{};
   Instant now_ = stopped_.Now();
 };
 
@@ -79,7 +86,7 @@ void RunHolds(benchmark::State& state, HoldCommand measured) {
   };
   ChunkClock clock;
   Server server(clock);
-  std::vector<Chunk> chunks(kKeys / kCommands);
+  std::vector<Chunk> chunks(Chunks());
   for (std::size_t i = 0; i < chunks.size() * kCommands; ++i) {
     Chunk& chunk = chunks[i / kCommands];
     const std::string id = absl::StrCat("request-", absl::Hex(i, absl::kZeroPad8));
@@ -113,7 +120,7 @@ template <typename Make>
 void Run(benchmark::State& state, Make make) {
   const StoppedClock clock;
   Server server(clock);
-  std::vector<std::string> chunks(kKeys / kCommands);
+  std::vector<std::string> chunks(Chunks());
   for (std::size_t i = 0; i < chunks.size() * kCommands; ++i) chunks[i / kCommands] += make(i);
   std::string replies;
   std::size_t next = 0;
