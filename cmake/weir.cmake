@@ -192,12 +192,14 @@ function(weir_test_entries name target shards)
   endforeach()
 endfunction()
 
-# weir_needed_by_tests(e2e weir-server): target all_e2e_tests builds weir-server, too.
+# weir_needed_by_tests(e2e weir-server): targets all_e2e_tests and all_tests build weir-server, too.
 function(weir_needed_by_tests label)
-  if(NOT TARGET all_${label}_tests)
-    add_custom_target(all_${label}_tests)
-  endif()
-  add_dependencies(all_${label}_tests ${ARGN})
+  foreach(target all_${label}_tests all_tests)
+    if(NOT TARGET ${target})
+      add_custom_target(${target})
+    endif()
+    add_dependencies(${target} ${ARGN})
+  endforeach()
 endfunction()
 
 # weir_fuzz(fuzz/protocol/resp_parser_fuzz DEPS weir::protocol)
