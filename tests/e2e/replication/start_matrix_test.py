@@ -327,6 +327,7 @@ def ends_of_ranges():
             yield from ((name, value) for value in ends.groups())
 
 
+@unittest.skipIf("thread" in os.environ.get("WEIR_SANITIZE", ""), "one thread reads the options")
 class PackagedOptionsTest(ReplicationTest):
     @staticmethod
     def await_client(server, port):
