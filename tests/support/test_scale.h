@@ -19,6 +19,10 @@ namespace weir {
   return std::max(std::int64_t{1}, static_cast<std::int64_t>(static_cast<double>(full) * scale));
 }
 
+// Whether runs are short, as those with a sanitizer are: for cases whose size is that of a bound of
+// the product and whose code smaller cases run, too.
+[[nodiscard]] inline bool IsShort() { return Scaled(100) < 100; }
+
 // Scaled(full), or a third of it at a scale below 1, for cases of one thread that a seed decides.
 // The builds with a sanitizer, which have such a scale, take 20 to 40 times as long for one, and
 // report code that runs at all; what only many runs meet is found by the other builds.

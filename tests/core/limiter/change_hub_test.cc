@@ -189,9 +189,16 @@ TEST_F(ChangeHubTest, APartitionThatOverflowedIsNamedOnce) {
 
 // Others are asked, and the table flushed, between the parts of a batch.
 TEST_F(ChangeHubTest, PartsHaveEachChangeOnce) {
-  const std::size_t buckets = ChangeReader::kTakenMax + ChangeReader::kTakenMax / 2;
+  const std::size_t buckets = ChangeReader::kTakenMax + ChangeReader::kTakenMax / 8;
+  const Limit limit = LimitOf("10/h");
+  const auto decide_all = [&] {
+    for (std::size_t i = 0; i < buckets; ++i) {
+      const std::string key = std::to_string(i);
+      ASSERT_TRUE(limiter_->Decide({{key, &limit, 1, nullptr, limiter_->Hash(key)}}, now_).ok());
+    }
+  };
   hub_.Attach(first_);
-  for (std::size_t i = 0; i < buckets; ++i) Decide({{std::to_string(i), "10/h"}});
+  decide_all();
   const std::size_t next = hub_.TakePart(0, true);
   ASSERT_LT(next, kPartitionCount);
   Recorder late;
@@ -204,7 +211,7 @@ TEST_F(ChangeHubTest, PartsHaveEachChangeOnce) {
     ASSERT_LT(change.partition, next);
   for (const BucketChange& change : late.batches[0].limiter.buckets)
     ASSERT_GE(change.partition, next);
-  for (std::size_t i = 0; i < buckets; ++i) Decide({{std::to_string(i), "10/h"}});
+  decide_all();
   ASSERT_LT(hub_.TakePart(0, false), kPartitionCount);
   upkeep_.Clear();
   Decide({{"new", "10/h"}});

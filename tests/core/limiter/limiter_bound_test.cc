@@ -168,9 +168,10 @@ TEST_F(LimiterBoundTest, FullBucketsAreEvictedFirst) {
 }
 
 TEST_F(LimiterBoundTest, AFloodOfNewKeysStaysWithinTheBytesAndEvictsNoExhaustedBucket) {
+  if (IsShort()) GTEST_SKIP() << "fewer keys do not fill the table";
   constexpr int kExhausted = 1'000;
   for (int i = 0; i < kExhausted; ++i) Decide({{"exhausted:" + std::to_string(i), "10/h", 10}});
-  const std::int64_t flood = std::max<std::int64_t>(Scaled(1'100'000), 1'100'000);
+  const std::int64_t flood = Scaled(1'100'000);
   for (std::int64_t i = 0; i < flood; ++i) {
     now_ += microseconds(1);
     ASSERT_TRUE(Decide({{std::to_string(i), "10/h"}}).allowed);

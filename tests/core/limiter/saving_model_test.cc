@@ -112,7 +112,7 @@ class SavedLives {
 };
 
 void LiveManyTimes(std::int64_t histories, bool clients_bring_time) {
-  for (std::int64_t seed = 0; seed < Scaled(histories); ++seed) {
+  for (std::int64_t seed = 0; seed < ScaledRuns(histories); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(static_cast<std::uint64_t>(seed) + 1'000'000);
     SavedLives lives(static_cast<std::uint64_t>(seed), clients_bring_time);
