@@ -219,7 +219,7 @@ int CountRunsWithTwoPrimaries(Bug bug, int runs) {
 }
 
 TEST(LeaseTest, TwoServersNeverAdmitAtATime) {
-  EXPECT_EQ(CountRunsWithTwoPrimaries(Bug::kNone, static_cast<int>(Scaled(20'000))), 0);
+  EXPECT_EQ(CountRunsWithTwoPrimaries(Bug::kNone, static_cast<int>(ScaledRuns(20'000))), 0);
 }
 
 TEST(LeaseTest, PlantedMistakesAreFound) {
