@@ -23,6 +23,7 @@
 #include "server/config/passwords.h"
 #include "server/http/check_routes.h"
 #include "server/net/tls_context.h"
+#include "server/replicas/own_address.h"
 
 namespace weir {
 namespace {
@@ -78,6 +79,8 @@ FileReport CheckConfigFile(const std::string& path) {
     return report;
   }
   if (const absl::Status fit = CheckTogether(options); !fit.ok()) Find(report, path, fit);
+  const absl::Status follows = CheckReplicaOf(options, static_cast<std::uint16_t>(options.port));
+  if (!follows.ok()) Find(report, path, follows);
   if (const absl::Status given = ReadPasswords({}, options); !given.ok()) {
     Find(report, path, given);
     options.requirepass = {};  // so that the file of users is read

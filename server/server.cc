@@ -44,6 +44,7 @@
 #include "server/password_reload.h"
 #include "server/policy_reload.h"
 #include "server/repeated_call.h"
+#include "server/replicas/own_address.h"
 #include "server/replicas/replication_control.h"
 #include "server/service_reporter.h"
 #include "server/state/state_on_disk.h"
@@ -246,6 +247,7 @@ absl::Status Server::Impl::Start() {
   }
   listener_.emplace(control_, services_, io_threads_);
   WEIR_RETURN_IF_ERROR(Listen());
+  WEIR_RETURN_IF_ERROR(CheckReplicaOf(options, services_.port));
   for (std::size_t i = 0; i < io_threads_.size(); ++i) {
     ++threads_running_;
     io_threads_[i]->Start(absl::StrCat("weir-io-", i),

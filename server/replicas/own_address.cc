@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include <asio/ip/address.hpp>
 #include <ifaddrs.h>
 #include <netdb.h>
@@ -108,6 +109,13 @@ bool IsOwnAddress(const Options& options, std::uint16_t port, const HostAndPort&
   }
   const std::optional<address> numeric = NumericAddress(named.host);
   return numeric && ListensOn(options, *numeric);
+}
+
+absl::Status CheckReplicaOf(const Options& options, std::uint16_t port) {
+  const HostAndPort& primary = options.replicaof;
+  if (primary.host.empty() || !IsOwnAddress(options, port, primary)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("option 'replicaof': ", primary.host, " ",
+                                                 primary.port, " is the address of this server"));
 }
 
 }  // namespace weir

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "absl/status/status.h"
+
 #include "server/config/options.h"
 
 namespace weir {
@@ -16,5 +18,8 @@ namespace weir {
 // option bind names an unspecified address.
 [[nodiscard]] bool IsOwnAddress(const Options& options, std::uint16_t port,
                                 const HostAndPort& named);
+
+// Fails if the option replicaof names this server, which listens on `port`.
+[[nodiscard]] absl::Status CheckReplicaOf(const Options& options, std::uint16_t port);
 
 }  // namespace weir

@@ -88,6 +88,8 @@ TEST_F(ConfigCheckTest, AMistakeInAnOptionHasItsLine) {
       "weir.toml:2: option 'port': invalid value '70000': must be an integer from 0 to 65535");
   config_ = "durability = 'always'\ntls-only = true\n";
   EXPECT_EQ(Found(), "weir.toml: option 'durability': always needs a data-dir");
+  config_ = "port = 7400\nreplicaof = 'localhost 7400'\n";
+  EXPECT_EQ(Found(), "weir.toml: option 'replicaof': localhost 7400 is the address of this server");
   EXPECT_THAT(CheckConfigFile("/nonexistent/weir.toml").findings,
               ElementsAre(HasSubstr("/nonexistent/weir.toml: option 'config': cannot read")));
 }
