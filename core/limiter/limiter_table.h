@@ -86,8 +86,8 @@ struct LimiterTable {
   // limit. Marks the partition changed and publishes its size. Requires: the limit has an id; for a
   // new bucket, MakeRoomFor() was called.
   void Store(const KeyHash& key, const FoundBucket& found, const Limit& limit, Bucket bucket);
-  // The mirror of Store: erases a bucket and uncounts it from its limit. CountErased is for a scan
-  // that erases by itself (Partition::EraseSome): all but the erasure and the publication.
+  // The mirror of Store: erases a bucket and uncounts it from its limit. CountErased leaves the
+  // erasure and the publication to a scan that erases (Partition::EraseSome).
   void Erase(std::size_t partition, const SlotKey& slot, Erasure why = Erasure::kLost);
   void CountErased(std::size_t partition, const SlotKey& slot, Erasure why);
   // Erases the buckets of the partition for which is_gone(slot, bucket) is true. Returns how many.
