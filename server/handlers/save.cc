@@ -91,13 +91,14 @@ void BgSave(Call& call) {
   call.reply.SimpleString("Background saving started");
 }
 
-// Before the first save it returns the time of the start.
+// By the wall clock, as in INFO. Before the first save it is the time of the start.
 void LastSave(Call& call) {
   const Services& services = call.services();
   const HostInstant last = services.state
                                ? services.state->status().last_save.value_or(services.started)
                                : services.started;
-  call.reply.Integer(std::chrono::floor<std::chrono::seconds>(last.time_since_epoch()).count());
+  const Nanos unix_time = last.time_since_epoch() + services.host_clock_offset();
+  call.reply.Integer(std::chrono::floor<std::chrono::seconds>(unix_time).count());
 }
 
 // DEL alone is a name, and as such invalid.

@@ -139,7 +139,9 @@ constexpr Measure kMeasures[] = {
     Measure({"rdb_bgsave_in_progress"}, IsNotLoading,
             [](auto& s) { return IsKept(s) && s.state().saving(); }),
     Measure({"rdb_last_save_time"}, IsLoaded,
-            [](auto& s) { return Since1970<std::chrono::seconds>(s.LastSave()); }),
+            [](auto& s) {
+              return std::chrono::floor<std::chrono::seconds>(s.UnixTime(s.LastSave())).count();
+            }),
     Measure({"", "weir_last_save_timestamp_seconds"}, IsLoaded,
             "The beginning of the last save that succeeded, in Unix time.",
             [](auto& s) { return s.UnixTime(s.LastSave()); }),
@@ -206,7 +208,7 @@ constexpr Measure kMeasures[] = {
     Measure({"role"}, [](auto& s) { return HasLink(s) ? "slave" : "master"; }),
     Measure({"", "", "role"}, "`primary`, `replica`, `deposed`, or `gated`: it waits for Sentinel.",
             [](auto& s) { return RoleWord(s.services); }),
-    Measure({"", "weir_replica"}, "1 on a replica, 0 on a primary.",
+    Measure({"", "weir_replica"}, "1 on a replica, else 0.",
             [](auto& s) { return s.services.is_replica(); }),
     Measure({"master_host"}, HasLink, [](auto& s) { return s.Link().primary.host; }),
     Measure({"master_port"}, HasLink, [](auto& s) { return s.Link().primary.port; }),
@@ -261,7 +263,7 @@ constexpr Measure kMeasures[] = {
             [](auto& s) { return s.Replication().backlog.first_offset; }),
     Measure({"repl_backlog_histlen"}, [](auto& s) { return s.Replication().backlog.bytes; }),
     Measure({"term", "weir_replication_term", "replication.term"},
-            "The number of the history; it grows by each promotion.",
+            "The number of the history: 0 without a replica so far, one more at each promotion.",
             [](auto& s) { return s.Replication().term; }),
     Measure({"deposed", "weir_deposed"}, "1 on a primary that has heard of one of a later term.",
             [](auto& s) { return s.Replication().deposed; }),

@@ -1,6 +1,7 @@
 // Goal: a server that keeps its state shows its saves, and docs/metrics.md lists what such a server
 // shows. Method: a state in a directory of the test; the page beside the documentation.
 #include <chrono>
+#include <cstdint>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_split.h"
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "server/config/version.h"
@@ -43,6 +45,10 @@ TEST(MetricsOnDiskTest, SavesAreShownOnceTheStateIsLoaded) {
   EXPECT_EQ(page.Of("weir_loss_bound_seconds"), 2.5);
   EXPECT_EQ(page.Of("weir_last_save_timestamp_seconds"), start - 10);
   EXPECT_EQ(page.Of("process_start_time_seconds"), start - 10);
+  const auto by_the_wall = std::to_string(static_cast<std::int64_t>(start) - 10);
+  EXPECT_EQ(client.Run("LASTSAVE"), ":" + by_the_wall + "\r\n");
+  EXPECT_THAT(client.Run("INFO persistence"),
+              testing::HasSubstr("rdb_last_save_time:" + by_the_wall + "\r\n"));
   EXPECT_EQ(
       page.Of("weir_build_info", {{"version", std::string(kVersion)}, {"durability", "snapshot"}}),
       1);
