@@ -36,9 +36,13 @@ constexpr std::array<Group, 6> kGroups = {{
      "keys and no change of a policy comes between them. WATCH makes EXEC do nothing if the "
      "buckets of a watched key differ from those at WATCH: it compares buckets, so it does not "
      "see a change that was undone, nor a change of a policy. A queue holds 1 MiB and 4,096 "
-     "commands at most; a command that is not `fast` or is about the whole table counts as 64, "
-     "or as its number of words if that is greater. EXEC returns 4 MiB of replies at most: a "
-     "reply beyond that is replaced by an error that says so; its command has taken effect."},
+     "commands at most, where a command counts by its work, since other clients wait while EXEC "
+     "runs. A `fast` command counts as one for each four words, and as one for each limit of a "
+     "policy that it names; RL.COMMIT and RL.CANCEL count as 8 a key. A command that is not `fast` "
+     "or is about the whole table counts as 64, or as its number of words if that is greater; one "
+     "that lists all limits, policies, users, clients or channels counts as 1,024. EXEC returns 4 "
+     "MiB of replies at most: a reply beyond that is replaced by an error that says so; its "
+     "command has taken effect."},
     {"pubsub", "Pub/sub",
      "Messages between the clients that are connected to this server. A message reaches the "
      "present subscribers, each at most once, and is not kept. Names of channels have at most "
@@ -69,7 +73,8 @@ limit  = count "/" period *("," option)   10/s   100/m   1000/24h   10/s,burst=5
        | count ",held" *("," request-option)                 5,held: at most 5 at a time
        | "@" policy *("," request-option)                    @free   @free,cost=5   @free,keep=20
        | "unlimited" | "none"             always allowed; never allowed: for overrides and bans
-count  = digits ["k" | "M" | "G"]         1 to 2^63-1, of windows 2^31-1; no sign, no leading zero
+count  = digits ["k" | "M" | "G"]         1 to 2^63-1, fixed and calendar 2^51-1, sliding and held
+                                          2^31-1; no sign, no leading zero
 period = [digits] ("us"|"ms"|"s"|"m"|"h"|"d"|"w")     "s" is "1s"; 1us to 2^58 ns (9 years)
        | "day" | "week" | "month" | "year"            a window of the calendar: 1M/month
 option = "bucket" | "fixed" | "sliding"   the algorithm; by default bucket
@@ -97,6 +102,8 @@ Other spellings read as the same unit, and a limit prints with the unit above: `
 - **fixed**, a window that opens with the first request and lasts one period; at its end the whole
   count is back. Nearly twice the count can pass around that end (`aligned`: twice). Aligned weeks
   (`1/1w,fixed,aligned`) start on Thursday, as 1970 did; those of the calendar (`1/week`) on Monday.
+  A count above 2^31-1 needs a period of at least 1 s, in whole milliseconds if `aligned`; if not,
+  its window ends on a whole millisecond, up to 1 ms late.
 - **day**, **week**, **month**, **year**, a fixed window of the calendar: see below.
 - **sliding**, two aligned windows: the previous one counts in proportion to its overlap with the
   last period. That bounds an estimate, so nearly twice the count can fall into one period. The
@@ -112,7 +119,9 @@ RL.PEEK, and an RL.WAIT that finds its tokens within its TIMEOUT begin no ban; R
 it grants nothing. A shadow limit shuts its own bucket only, so a ban can be tried. RL.RESET lifts a
 ban. RL.REFUND shortens that of a bucket, and RL.CHARGE may lengthen it; after either, the next
 denial begins another. Both leave the ban of a window as it is. If a policy changes or drops its
-`ban=`, or a key gets an override, a running ban continues.
+`ban=`, or a key gets an override, a running ban continues and ends at the announced time, whatever
+the new numbers are. So it does after `RL.POLICY SET ... TRIM`; without TRIM, another rate or burst
+moves the end of a bucket's ban by what it changes of the time to fill up.
 
 A bucket belongs to its key and to the limit's algorithm, count, period, burst, alignment, ban and
 calendar; a shadow limit has a bucket of its own. So a changed limit starts with a new, full bucket,

@@ -29,11 +29,14 @@ void Transaction::Abort() {
   queued_ = Queued();
 }
 
+std::size_t Transaction::LeastUnitsOf(const CommandSpec& spec, std::size_t words) noexcept {
+  return spec.Is(kFast) && !spec.Is(kWholeTable) ? 1 : std::max(kWholeTableWork, words);
+}
+
 std::size_t Transaction::UnitsOf(const CommandSpec& spec, std::span<const std::string_view> words,
                                  const Policies& policies) {
-  if (!spec.Is(kFast) || spec.Is(kWholeTable)) {
-    return std::max({spec.work, kWholeTableWork, words.size()});
-  }
+  const std::size_t least = LeastUnitsOf(spec, words.size());
+  if (least > 1) return std::max(spec.work, least);
   std::size_t units = words.size() / kWordsPerUnit;
   for (const std::string_view word : words) {
     if (!word.starts_with('@')) continue;
@@ -42,7 +45,7 @@ std::size_t Transaction::UnitsOf(const CommandSpec& spec, std::span<const std::s
     if (policy) units += std::max(policy->limits.size(), policy->greatest.size());
   }
   if (spec.work > 0) units = std::max(units, spec.work * KeysIn(spec, words).size());
-  return std::max(units, std::size_t{1});
+  return std::max(units, least);
 }
 
 absl::Status Transaction::Queue(const CommandSpec& spec, std::span<const std::string_view> words,

@@ -47,10 +47,13 @@ class Transaction {
   void Abort();
   [[nodiscard]] bool is_aborted() const noexcept { return aborted_; }
 
-  // The units of work that a command counts as, each about a microsecond. Of a fast command four
-  // words are one unit, and each policy among them as many as the most limits that it, or an
-  // override, has ever had. Any other command is kWholeTableWork units or its number of words,
-  // whichever is more. CommandSpec::work may be more than all of this.
+  // The units of work of a command, each about a microsecond, without regard to what it names: 1 if
+  // it is fast, else kWholeTableWork or its number of words, whichever is more.
+  [[nodiscard]] static std::size_t LeastUnitsOf(const CommandSpec& spec,
+                                                std::size_t words) noexcept;
+  // The units that a command counts as in a transaction. Of a fast command four words are one unit,
+  // and each policy among them as many as the most limits that it, or an override, has ever had.
+  // CommandSpec::work, and LeastUnitsOf, may be more than that.
   [[nodiscard]] static std::size_t UnitsOf(const CommandSpec& spec,
                                            std::span<const std::string_view> words,
                                            const Policies& policies);

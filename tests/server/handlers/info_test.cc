@@ -225,14 +225,17 @@ TEST(InfoTest, CountsTheCommandsOfATransaction) {
 // The error that EXEC puts in place of a long reply is not counted as a failure.
 TEST(InfoTest, RepliesThatAreTooLongAreNoFailures) {
   Conversation client;
-  for (int i = 1000; i < 2000; ++i) {
-    client.Run(absl::StrCat("RL.RESERVE k 1000/h HOLD ", std::string(60, 'h'), i, " TTL 60000"));
+  std::string limits;
+  for (int i = 100; i < 164; ++i) {
+    absl::StrAppend(&limits, " ", i, "G/9w,name=", std::string(50, 'n'), i);
   }
+  client.Run("RL.POLICY SET p 1/s");
+  for (int i = 0; i < 32; ++i) client.Run(absl::StrCat("RL.POLICY OVERRIDE p k", i, limits));
   client.Run("MULTI");
-  for (int i = 0; i < 60; ++i) client.Run("RL.INSPECT k HOLDS");
+  for (int i = 0; i < 60; ++i) client.Run("RL.POLICY OVERRIDES p");
   EXPECT_THAT(client.Run("EXEC"), testing::HasSubstr("are too long"));
   Info info = InfoOf(client, "commandstats");
-  EXPECT_THAT(info.fields["cmdstat_rl.inspect"], testing::EndsWith("failed_calls=0"));
+  EXPECT_THAT(info.fields["cmdstat_rl.policy|overrides"], testing::EndsWith("failed_calls=0"));
   EXPECT_THAT(info.fields["cmdstat_exec"], testing::EndsWith("failed_calls=0"));
 }
 

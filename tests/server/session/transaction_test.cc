@@ -88,7 +88,7 @@ TEST_F(TransactionTest, UnitsAreThoseOfTheWork) {
   ASSERT_TRUE(policies_.Override("one", "l", ParsePolicyLimits(words).value()).ok());
   EXPECT_EQ(UnitsOf("RL.ALLOW k @one"), 5U) << "it may be asked for the key with five";
   EXPECT_EQ(UnitsOf("RL.COMMIT k HOLD id"), 8U);
-  EXPECT_EQ(UnitsOf("RL.COMMIT k HOLD id @five COST 9 @five COST 9"), 10U);
+  EXPECT_EQ(UnitsOf("RL.COMMIT k HOLD id @five COST 9 @five COST 9"), 12U);
   EXPECT_EQ(UnitsOf("RL.CANCEL k AND l AND m HOLD id"), 24U);
   EXPECT_EQ(UnitsOf("RL.INSPECT k"), 64U);
   EXPECT_EQ(UnitsOf("FLUSHALL"), 64U);

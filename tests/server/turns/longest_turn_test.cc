@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <functional>
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -60,6 +61,33 @@ std::string ManyKeys() {
   return keys;
 }
 
+// Transactions of as many units as there may be: other clients wait while one runs.
+std::vector<Row> TransactionRows() {
+  const auto forget = [](Full& full) { Conversation(full.server()).Run("DEL own"); };
+  std::string long_reservations;
+  for (int i = 0; i < 64; ++i) {
+    long_reservations += RequestOf(absl::StrCat("RL.RESERVE own @long0 HOLD h", i, " TTL 100000"));
+  }
+  std::string settlements;
+  for (int i = 0; i < 512; ++i) {
+    settlements += RequestOf(absl::StrCat("RL.COMMIT own HOLD s", i));
+  }
+  const auto reserve_many = [forget](Full& full) {
+    forget(full);
+    Conversation client(full.server());
+    for (int i = 0; i < 512; ++i) {
+      client.Run(absl::StrCat("RL.RESERVE own @long0 HOLD s", i, " TTL 100000"));
+    }
+  };
+  return {
+      {"EXEC", InTransaction(64, RequestOf("RL.ALLOW k @long0")), forget},
+      {"EXEC", RequestOf("MULTI") + long_reservations + RequestOf("EXEC"), forget, kTransactionMax},
+      {"EXEC", RequestOf("MULTI") + settlements + RequestOf("EXEC"), reserve_many, kTransactionMax},
+      {"EXEC", InTransaction(4, RequestOf("RL.STATS")), {}, kTransactionMax},
+      {"EXEC", InTransaction(4, RequestOf("ACL LIST")), {}, kTransactionMax},
+  };
+}
+
 // Commands about limits, whose work depends on what is stored.
 std::vector<Row> LimitRows() {
   const std::vector<std::string> limits = Limits(64);
@@ -90,21 +118,6 @@ std::vector<Row> LimitRows() {
   for (int i = 0; i < 64; ++i) {
     reservations += of_64_then("RL.RESERVE own", absl::StrCat("HOLD h", i, " TTL 100000"));
   }
-  std::string long_reservations;
-  for (int i = 0; i < 64; ++i) {
-    long_reservations += RequestOf(absl::StrCat("RL.RESERVE own @long0 HOLD h", i, " TTL 100000"));
-  }
-  std::string settlements;
-  for (int i = 0; i < 512; ++i) {
-    settlements += RequestOf(absl::StrCat("RL.COMMIT own HOLD s", i));
-  }
-  const auto reserve_many = [forget](Full& full) {
-    forget(full);
-    Conversation client(full.server());
-    for (int i = 0; i < 512; ++i) {
-      client.Run(absl::StrCat("RL.RESERVE own @long0 HOLD s", i, " TTL 100000"));
-    }
-  };
   return {
       {"RL.ALLOW", Repeated(64, of_64("RL.ALLOW held"))},
       {"RL.ALLOW", Repeated(64, RequestOf("RL.ALLOW " + ManyKeys()))},
@@ -112,9 +125,6 @@ std::vector<Row> LimitRows() {
       // Mistakes, behind an answer: their errors name what was meant.
       {"PING", RequestOf("PING") + Repeated(1000, RequestOf("RL.ALLOW k @longer0"))},
       {"PING", RequestOf("PING") + Repeated(400, RequestOf("RL.ALLOW" + std::string(56, 'A')))},
-      {"EXEC", InTransaction(64, RequestOf("RL.ALLOW k @long0")), forget},
-      {"EXEC", RequestOf("MULTI") + long_reservations + RequestOf("EXEC"), forget, kTransactionMax},
-      {"EXEC", RequestOf("MULTI") + settlements + RequestOf("EXEC"), reserve_many, kTransactionMax},
       {"RL.CHARGE", Repeated(64, of_64("RL.CHARGE held"))},
       {"RL.REFUND", Repeated(64, of_64("RL.REFUND held"))},
       {"RL.PEEK", Repeated(64, of_64("RL.PEEK held"))},
@@ -157,8 +167,6 @@ std::vector<Row> RedisRows() {
       {"WATCH", RequestWith("WATCH", wide)},
       {"EXEC",
        RequestWith("WATCH", Many(500, "b")) + InTransaction(1000, RequestOf("RL.ALLOW k 1000/h"))},
-      {"EXEC", InTransaction(4, RequestOf("RL.STATS")), {}, kTransactionMax},
-      {"EXEC", InTransaction(4, RequestOf("ACL LIST")), {}, kTransactionMax},
       {"INFO", Repeated(64, RequestOf("INFO everything"))},
       {"CLIENT|LIST", Repeated(2, RequestOf("CLIENT LIST"))},
       {"CLIENT|KILL", Repeated(2, RequestOf("CLIENT KILL ADDR 1.2.3.4:5"))},
@@ -408,6 +416,7 @@ TEST_F(LongestTurnTest, OfRequestsThatSettleTheHoldsOfManyKeys) {
 TEST_F(LongestTurnTest, OfEachCommandAboutWhatIsStored) {
   ASSERT_GE(Conversation(full_->server()).Ask("DBSIZE").number, kBuckets);
   std::vector<Row> rows = LimitRows();
+  std::ranges::move(TransactionRows(), std::back_inserter(rows));
   for (Row& row : RedisRows()) rows.push_back(std::move(row));
   const std::size_t kept = rows.size();
   for (Row& row : EmptyingRows()) rows.push_back(std::move(row));
