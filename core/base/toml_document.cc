@@ -1,47 +1,17 @@
 #include "core/base/toml_document.h"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <fstream>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/byte_order_mark.h"
+#include "core/base/file_text.h"
 #include "core/base/status.h"
 
 namespace weir {
 namespace {
-
-absl::Status WrongAt(const std::string& path, const toml::source_region& where,
-                     std::string_view what) {
-  std::string line(what);
-  std::ranges::replace_if(
-      line, [](unsigned char c) { return absl::ascii_iscntrl(c); }, '?');
-  return absl::InvalidArgumentError(absl::StrCat(path, ":", where.begin.line, ": ", line));
-}
-
-absl::StatusOr<std::string> ReadText(const std::string& path, std::string_view kind) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text;
-  std::array<char, 64 * 1024> piece;
-  while (file && text.size() <= kTomlBytesMax) {
-    file.read(piece.data(), piece.size());
-    text.append(piece.data(), static_cast<std::size_t>(file.gcount()));
-  }
-  if (file.bad() || !file.is_open()) {
-    return absl::UnavailableError(absl::StrCat("cannot read the ", AbslView(kind), " ", path, ": ",
-                                               std::generic_category().message(errno)));
-  }
-  if (text.size() > kTomlBytesMax) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": a ", AbslView(kind), " has at most ", kTomlBytesMax, " bytes"));
-  }
-  return text;
-}
 
 bool IsForeign(unsigned char c) { return !absl::ascii_isascii(c); }
 
@@ -56,7 +26,7 @@ TomlDocument::TomlDocument(std::string text, std::string path, toml::table root)
 }
 
 absl::StatusOr<TomlDocument> TomlDocument::Read(const std::string& path, std::string_view kind) {
-  const absl::StatusOr<std::string> text = ReadText(path, kind);
+  const absl::StatusOr<std::string> text = ReadFileText(path, kind, kTomlBytesMax);
   if (!text.ok()) return text.status();
   return Parse(*text, path);
 }
@@ -66,12 +36,13 @@ absl::StatusOr<TomlDocument> TomlDocument::Parse(std::string_view text, const st
   std::string ascii = own;
   std::ranges::replace_if(ascii, IsForeign, '?');
   toml::parse_result parsed = toml::parse(ascii);
-  if (!parsed) return WrongAt(path, parsed.error().source(), parsed.error().description());
+  if (!parsed)
+    return WrongAt(path, parsed.error().source().begin.line, parsed.error().description());
   return TomlDocument(std::move(own), path, std::move(parsed).table());
 }
 
 absl::Status TomlDocument::Wrong(const toml::source_region& where, std::string_view what) const {
-  return WrongAt(path_, where, what);
+  return WrongAt(path_, where.begin.line, what);
 }
 
 bool TomlDocument::HasForeignBytes(const toml::source_region& where) const {
