@@ -9,6 +9,7 @@ find_package(OpenSSL REQUIRED)
 find_package(RocksDB REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(spdlog REQUIRED)
+find_package(yaml-cpp REQUIRED)  # yaml-cpp
 find_package(ZLIB REQUIRED)  # ZLIB::ZLIB
 pkg_check_modules(systemd REQUIRED IMPORTED_TARGET GLOBAL libsystemd)  # PkgConfig::systemd
 pkg_check_modules(sodium REQUIRED IMPORTED_TARGET GLOBAL libsodium)  # PkgConfig::sodium

@@ -57,7 +57,7 @@ do_lint() {
   step "lint"
   # For clang-tidy, the sources that a group includes are headers.
   local folders='bench|check|clients|core|manual|module|persistence|protocol|replay'
-  folders+='|replication|server|tests'
+  folders+='|replication|rls|server|tests'
   "$list" | lint_groups |
     xargs -0 --no-run-if-empty --max-procs="$cores" --max-args=1 \
       "clang-tidy$clang" --quiet --checks="$checks" -p build/lint \
