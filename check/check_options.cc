@@ -1,6 +1,5 @@
 #include "check/check_options.h"
 
-#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,12 +30,13 @@ absl::Status Unknown(std::string_view what, std::string_view word, const Names& 
 
 // The words that CLI11 has no place for, and those that are missing.
 absl::Status CheckWords(const std::vector<std::string>& rest, const CheckCommandLine& line) {
-  constexpr std::array<std::string_view, 3> kOptions = {"--help", "--version", "-h"};
+  std::vector<std::string_view> options = {"--help", "--version", "-h"};
+  if (line.check != nullptr) options.push_back(line.check->flag);
   std::vector<std::string_view> kinds;
   for (const FileCheck& row : FileChecks()) kinds.push_back(row.kind);
   if (!rest.empty()) {
     const std::string_view word = rest.front();
-    if (word.starts_with('-')) return Unknown("option", word, kOptions);
+    if (word.starts_with('-')) return Unknown("option", word, options);
     if (line.check == nullptr) return Unknown("kind of file", word, kinds);
     return absl::InvalidArgumentError(absl::StrCat("unexpected ", Quote(word), " after ",
                                                    Quote(line.path), ": see weir-check --help"));
@@ -58,6 +58,9 @@ absl::StatusOr<CheckCommandLine> ParseCheckCommandLine(int argc, const char* con
     CLI::App* const command = app.add_subcommand(std::string(row.kind), row.summary);
     command->allow_extras();
     command->add_option(std::string(row.argument), line.path)->required()->option_text(" ");
+    if (!row.flag.empty()) {
+      command->add_flag(std::string(row.flag), line.has_flag, row.flag_summary);
+    }
     command->callback([&line, &row] { line.check = &row; });
   }
   try {

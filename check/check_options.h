@@ -12,6 +12,7 @@ namespace weir {
 struct CheckCommandLine {
   const FileCheck* check = nullptr;  // a row of FileChecks()
   std::string path;
+  bool has_flag = false;       // the flag of that row
   std::string print_and_exit;  // the text of --help or --version; empty: check
 };
 

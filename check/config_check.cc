@@ -8,7 +8,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 #include "check/calendar_note.h"
@@ -27,13 +26,6 @@
 
 namespace weir {
 namespace {
-
-// Adds the error of a file, which begins with the file's name if it has a place in it.
-void Find(FileReport& report, const std::string& path, const absl::Status& error) {
-  const bool has_place = absl::StartsWith(error.message(), absl::StrCat(path, ":"));
-  report.findings.push_back(has_place ? std::string(error.message())
-                                      : absl::StrCat(path, ": ", error.message()));
-}
 
 void AddPolicies(FileReport& report, const std::string& path) {
   const absl::StatusOr<PolicyFile> file = ReadPolicyFile(path);

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <array>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
 namespace weir {
 namespace {
 
-constexpr std::array<FileCheck, 5> kFileChecks = {{
+constexpr std::array<FileCheck, 6> kFileChecks = {{
     {.kind = "checks",
      .argument = "FILE",
      .summary =
@@ -29,6 +32,15 @@ constexpr std::array<FileCheck, 5> kFileChecks = {{
      .argument = "FILE",
      .summary = "The file of the option `policies`.",
      .check = CheckPolicyFile},
+    {.kind = "rls",
+     .argument = "FILE|DIR",
+     .summary =
+         "The rules of Envoy's rate limit service: the files *.yaml and *.yml of a folder, or one "
+         "file. Remarks on what may be a mistake follow.",
+     .check = CheckRuleFiles,
+     .flag = "--merge-domains",
+     .flag_summary = "Several files may have one domain.",
+     .check_with_flag = CheckMergedRuleFiles},
     {.kind = "users",
      .argument = "FILE",
      .summary = "The file of the option `users-file`. No password is shown.",
@@ -39,5 +51,11 @@ static_assert(std::ranges::is_sorted(kFileChecks, {}, &FileCheck::kind));
 }  // namespace
 
 std::span<const FileCheck> FileChecks() noexcept { return kFileChecks; }
+
+void Find(FileReport& report, const std::string& path, const absl::Status& error) {
+  const bool has_place = absl::StartsWith(error.message(), absl::StrCat(path, ":"));
+  report.findings.push_back(has_place ? std::string(error.message())
+                                      : absl::StrCat(path, ": ", error.message()));
+}
 
 }  // namespace weir

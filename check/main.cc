@@ -30,7 +30,8 @@ int Main(int argc, const char* const* argv) {
   std::string text = line->print_and_exit;
   ExitCode code = kDone;
   if (line->check != nullptr) {
-    const FileReport report = line->check->check(line->path);
+    const auto check = line->has_flag ? line->check->check_with_flag : line->check->check;
+    const FileReport report = check(line->path);
     for (const std::string& finding : report.findings) {
       absl::StrAppend(&text, EscapedForLog(finding, kLineBytesMax), "\n");
       code = kFailed;

@@ -126,14 +126,20 @@ std::string FunctionOf(const Program& program) {
   return text;
 }
 
-// weir-check takes the kind of a file, and then the file.
+// weir-check takes the kind of a file, the file, and the flag of a kind that has one.
 std::string CheckFunction() {
   std::vector<std::string> words = {"--help", "--version"};
-  for (const FileCheck& check : FileChecks()) words.emplace_back(check.kind);
-  return absl::StrCat(
-      "\n_weir_check() {\n  local cur prev\n  _weir_words\n  case $COMP_CWORD in\n",
-      "    1) _weir_offer ", absl::StrJoin(words, " "),
-      " ;;\n    2) _weir_offer -f ;;\n  esac\n}\ncomplete -F _weir_check weir-check\n");
+  std::string flags;
+  for (const FileCheck& check : FileChecks()) {
+    words.emplace_back(check.kind);
+    if (check.flag.empty()) continue;
+    absl::StrAppend(&flags, "    3) [[ ${COMP_WORDS[1]} != ", AbslView(check.kind),
+                    " ]] || _weir_offer ", AbslView(check.flag), " ;;\n");
+  }
+  return absl::StrCat("\n_weir_check() {\n  local cur prev\n  _weir_words\n  case $COMP_CWORD in\n",
+                      "    1) _weir_offer ", absl::StrJoin(words, " "),
+                      " ;;\n    2) _weir_offer -f ;;\n", flags,
+                      "  esac\n}\ncomplete -F _weir_check weir-check\n");
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ constexpr const char* kCheckExamples =
 std::string CheckPage() {
   ManPage page("weir-check", 1, "check the files of weir-server");
   page.Section("SYNOPSIS");
-  page.Synopsis("weir-check", "KIND PATH");
+  page.Synopsis("weir-check", "KIND PATH [OPTION]");
   page.Section("DESCRIPTION");
   page.Text(kCheckDescription);
   page.Text(kCheckText);
@@ -42,6 +42,10 @@ std::string CheckPage() {
     page.Item(absl::StrCat(Bold(check.kind), " ", Italic(check.argument)), check.summary);
   }
   page.Section("OPTIONS");
+  for (const FileCheck& check : FileChecks()) {
+    if (check.flag.empty()) continue;
+    page.Item(absl::StrCat(Bold(check.flag), ", of ", Bold(check.kind)), check.flag_summary);
+  }
   page.Item(Bold("--help"), "Prints the kinds of files and exits.");
   page.Item(Bold("--version"), "Prints the version and exits.");
   page.Section("EXIT STATUS");

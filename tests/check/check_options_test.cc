@@ -34,6 +34,19 @@ TEST(CheckOptionsTest, EachKindOfFileIsAWord) {
   }
 }
 
+TEST(CheckOptionsTest, AFlagBelongsToItsKind) {
+  EXPECT_FALSE(Parse({"rls", "a"})->has_flag);
+  EXPECT_TRUE(Parse({"rls", "a", "--merge-domains"})->has_flag);
+  EXPECT_TRUE(Parse({"rls", "--merge-domains", "a"})->has_flag);
+  EXPECT_EQ(ErrorOf({"rls", "a", "--merge-domain"}),
+            "unknown option '--merge-domain': did you mean --merge-domains?");
+  EXPECT_EQ(ErrorOf({"data", "a", "--merge-domains"}),
+            "unknown option '--merge-domains': see weir-check --help");
+  for (const FileCheck& row : FileChecks()) {
+    EXPECT_EQ(row.flag.empty(), row.check_with_flag == nullptr);
+  }
+}
+
 TEST(CheckOptionsTest, HelpNamesEveryKind) {
   const std::string help = Parse({"--help"})->print_and_exit;
   for (const FileCheck& row : FileChecks()) {

@@ -117,6 +117,19 @@ class CheckTest(ServerTest):
                 said = self.refused(f"--{option}={path}", status=2 if kind == "config" else 1)
                 self.assertEqual(said.replace(path, "file"), "weir-server: " + finding)
 
+    def test_rules_of_the_rate_limit_service(self):
+        for name, key in ("a.yaml", "k1"), ("b.yaml", "k2"):
+            self.write(name, f"domain: shop\ndescriptors: [{{key: {key}}}]\n")
+        twice = ("./b.yaml:1: domain 'shop' stands in ./a.yaml:1, too "
+                 "(--rls-merge-domains joins them)")
+        facts = ["./a.yaml: domain 'shop', 1 rule", "./b.yaml: domain 'shop', 1 rule"]
+        self.assertEqual(self.check("rls", ".", status=1), [twice, *facts])
+        self.assertEqual(self.check("rls", ".", "--merge-domains"), facts)
+        self.assertEqual(self.check("rls", "a.yaml"), ["a.yaml: domain 'shop', 1 rule"])
+        self.write("a.yaml", "domain: shop\n\ndescriptor: []\n")
+        (finding,) = self.check("rls", "a.yaml", status=1)
+        self.assertTrue(finding.startswith("a.yaml:3: unknown key 'descriptor' ("), finding)
+
     def test_the_files_of_the_package(self):
         self.assertEqual(
             self.check("config", str(CONFIG / "weir.toml")), [f"{CONFIG}/weir.toml: ok"])

@@ -72,6 +72,7 @@ class CompletionTest(unittest.TestCase):
         self.assertEqual(complete("weir-replay", ""), ["a.toml", "b.toml"])
         self.assertEqual(complete("weir-check", "policies", "b"), ["b.toml"])
         self.assertEqual(complete("weir-check", "policies", "a.toml", ""), [])
+        self.assertEqual(complete("weir-check", "rls", "a.toml", ""), ["--merge-domains"])
 
     def test_nothing_is_offered_for_numbers_and_passwords(self):
         self.assertEqual(complete("weir-server", "--port", ""), [])
