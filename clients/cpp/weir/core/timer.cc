@@ -6,7 +6,7 @@
 namespace weir::client {
 namespace {
 
-constexpr std::chrono::milliseconds kCloseTime{200};
+constexpr std::chrono::milliseconds kTimerCloseTime{200};
 
 }  // namespace
 
@@ -38,7 +38,7 @@ void Timers::Close() {
   is_closed_ = true;
   for (const auto& timer : timers_) timer->has_ended = true;
   changed_.notify_all();
-  changed_.wait_for(lock, kCloseTime, [this] {
+  changed_.wait_for(lock, kTimerCloseTime, [this] {
     return std::ranges::all_of(timers_, [](const auto& timer) {
       return timer->is_done || timer->thread.get_id() == std::this_thread::get_id();
     });
