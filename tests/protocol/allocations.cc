@@ -18,5 +18,9 @@ std::size_t allocated_bytes = 0;
   if (void* const memory = std::malloc(bytes > 0 ? bytes : 1)) return memory;
   std::abort();
 }
+// std::stable_sort asks for its memory so.
+[[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t& /*tag*/) noexcept {
+  return operator new(bytes);
+}
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
