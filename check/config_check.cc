@@ -72,7 +72,9 @@ FileReport CheckConfigFile(const std::string& path) {
   }
   if (const absl::Status fit = CheckTogether(options); !fit.ok()) Find(report, path, fit);
   const absl::Status follows = CheckReplicaOf(options, static_cast<std::uint16_t>(options.port));
-  if (!follows.ok()) Find(report, path, follows);
+  if (!follows.ok()) {
+    report.facts.push_back(absl::StrCat(path, ": ", follows.message()));
+  }
   if (const absl::Status given = ReadPasswords({}, options); !given.ok()) {
     Find(report, path, given);
     options.requirepass = {};  // so that the file of users is read

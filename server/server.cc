@@ -247,7 +247,8 @@ absl::Status Server::Impl::Start() {
   }
   listener_.emplace(control_, services_, io_threads_);
   WEIR_RETURN_IF_ERROR(Listen());
-  WEIR_RETURN_IF_ERROR(CheckReplicaOf(options, services_.port));
+  const absl::Status follows = CheckReplicaOf(options, services_.port);
+  if (!follows.ok()) spdlog::warn("{}", StdView(follows.message()));
   for (std::size_t i = 0; i < io_threads_.size(); ++i) {
     ++threads_running_;
     io_threads_[i]->Start(absl::StrCat("weir-io-", i),

@@ -100,6 +100,8 @@ struct Example {
 // The work of a command with a row for each limit, policy, user, client or channel: statistics of
 // 4,097 limits take 4 ms.
 inline constexpr std::size_t kListWork = 1024;
+// The work of a text for each of 64 limits, or for each subscriber of a channel.
+inline constexpr std::size_t kManyTextsWork = 64;
 // The work of settling a hold of one key, which has up to 64 limits.
 inline constexpr std::size_t kSettleWork = 8;
 
@@ -107,7 +109,9 @@ struct CommandSpec {
   std::string_view name;  // upper case; a subcommand's is "CLIENT|ID"
   Arity arity;
   std::uint32_t flags = 0;
-  std::size_t work = 0;  // a key; units, about 1 us each, if that is more than the flags say
+  // For each key, or for all if it names none, in units of about a microsecond; if that is more
+  // than its flags and words say.
+  std::size_t work = 0;
   KeyPositions keys = {};
   ChannelUse channels = ChannelUse::kNone;
   std::string_view group;  // "limit", "keys", "connection", "transaction", "pubsub", "server"

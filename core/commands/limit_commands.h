@@ -110,6 +110,7 @@ inline constexpr std::array kLimitCommands = {
     CommandSpec{.name = "RL.POLICY|GET",
                 .arity = Exactly(3),
                 .flags = kReadOnly | kFast | kApplication,
+                .work = kManyTextsWork,
                 .group = "limit",
                 .summary = "Returns the limits of a policy, null if there is none.",
                 .syntax = "policy",

@@ -37,10 +37,11 @@ constexpr std::array<Group, 6> kGroups = {{
      "buckets of a watched key differ from those at WATCH: it compares buckets, so it does not "
      "see a change that was undone, nor a change of a policy. A queue holds 1 MiB and 4,096 "
      "commands at most, where a command counts by its work, since other clients wait while EXEC "
-     "runs. A `fast` command counts as one for each four words, and as one for each limit of a "
-     "policy that it names; RL.COMMIT and RL.CANCEL count as 8 a key. A command that is not `fast` "
-     "or is about the whole table counts as 64, or as its number of words if that is greater; one "
-     "that lists all limits, policies, users, clients or channels counts as 1,024. EXEC returns 4 "
+     "runs. A `fast` command counts as one for each four of its words, where a policy adds as many "
+     "words as it has limits, but RL.COMMIT and RL.CANCEL as 8 a key at least, and PUBLISH and "
+     "RL.POLICY GET as 64. A command that is not `fast` or is about the whole table counts as 64, "
+     "or as its number of words if that is greater; one that lists all limits, policies, users, "
+     "clients or channels counts as 1,024. EXEC returns 4 "
      "MiB of replies at most: a reply beyond that is replaced by an error that says so; its "
      "command has taken effect."},
     {"pubsub", "Pub/sub",
@@ -119,9 +120,9 @@ RL.PEEK, and an RL.WAIT that finds its tokens within its TIMEOUT begin no ban; R
 it grants nothing. A shadow limit shuts its own bucket only, so a ban can be tried. RL.RESET lifts a
 ban. RL.REFUND shortens that of a bucket, and RL.CHARGE may lengthen it; after either, the next
 denial begins another. Both leave the ban of a window as it is. If a policy changes or drops its
-`ban=`, or a key gets an override, a running ban continues and ends at the announced time, whatever
-the new numbers are. So it does after `RL.POLICY SET ... TRIM`; without TRIM, another rate or burst
-moves the end of a bucket's ban by what it changes of the time to fill up.
+`ban=`, or a key gets an override, a running ban continues. Another rate or burst moves the end
+of a bucket's ban, by what it changes of the time in which all tokens but the first come back; where
+that is longer than the rest of the ban, the ban ends.
 
 A bucket belongs to its key and to the limit's algorithm, count, period, burst, alignment, ban and
 calendar; a shadow limit has a bucket of its own. So a changed limit starts with a new, full bucket,

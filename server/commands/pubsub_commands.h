@@ -30,6 +30,7 @@ inline constexpr std::array kPubSubCommands = {
     CommandSpec{.name = "PUBLISH",
                 .arity = Exactly(3),
                 .flags = kFast | kLoading,
+                .work = kManyTextsWork,
                 .channels = ChannelUse::kFirst,
                 .group = "pubsub",
                 .since = "0.2.0",

@@ -115,7 +115,9 @@ absl::Status CheckReplicaOf(const Options& options, std::uint16_t port) {
   const HostAndPort& primary = options.replicaof;
   if (primary.host.empty() || !IsOwnAddress(options, port, primary)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("option 'replicaof': ", primary.host, " ",
-                                                 primary.port, " is the address of this server"));
+                                                 primary.port,
+                                                 " is the address of this server, which has no "
+                                                 "primary then, unless its data-dir names one"));
 }
 
 }  // namespace weir

@@ -18,8 +18,8 @@ namespace {
 
 // The memory of a word besides its bytes: its end in word_ends, and EXEC's view of it.
 constexpr std::size_t kBytesPerWord = 32;
-// A limit is a word, and is decided in a quarter of a microsecond.
-constexpr std::size_t kWordsPerUnit = 4;
+// A word may be a limit, and one is decided in a quarter of a microsecond.
+constexpr std::size_t kLimitsPerUnit = 4;
 
 }  // namespace
 
@@ -37,14 +37,17 @@ std::size_t Transaction::UnitsOf(const CommandSpec& spec, std::span<const std::s
                                  const Policies& policies) {
   const std::size_t least = LeastUnitsOf(spec, words.size());
   if (least > 1) return std::max(spec.work, least);
-  std::size_t units = words.size() / kWordsPerUnit;
+  std::size_t limits = words.size();
   for (const std::string_view word : words) {
     if (!word.starts_with('@')) continue;
     const std::shared_ptr<const Policy> policy =
         policies.Find(word.substr(1, word.find(',') - 1));  // behind ',' is "keep=n"
-    if (policy) units += std::max(policy->limits.size(), policy->greatest.size());
+    if (policy) limits += std::max(policy->limits.size(), policy->greatest.size());
   }
-  if (spec.work > 0) units = std::max(units, spec.work * KeysIn(spec, words).size());
+  std::size_t units = limits / kLimitsPerUnit;
+  if (spec.work > 0) {
+    units = std::max(units, spec.work * std::max(KeysIn(spec, words).size(), std::size_t{1}));
+  }
   return std::max(units, least);
 }
 
@@ -58,10 +61,9 @@ absl::Status Transaction::Queue(const CommandSpec& spec, std::span<const std::st
     Abort();
     return absl::ResourceExhaustedError(
         absl::StrCat("transaction is too large: at most ", kUnitsMax,
-                     " commands (each limit of a policy counts "
-                     "as one, each settlement as ",
-                     kSettleWork, ", each slow command as ", kWholeTableWork, ", each list as ",
-                     kListWork, ") and ", kBytesMax, " bytes"));
+                     " commands (four limits count as one, each settlement as ", kSettleWork,
+                     ", each slow command as ", kWholeTableWork, ", each list as ", kListWork,
+                     ") and ", kBytesMax, " bytes"));
   }
   units_ = units;
   bytes_ = bytes;

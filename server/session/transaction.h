@@ -52,8 +52,8 @@ class Transaction {
   [[nodiscard]] static std::size_t LeastUnitsOf(const CommandSpec& spec,
                                                 std::size_t words) noexcept;
   // The units that a command counts as in a transaction. Of a fast command four words are one unit,
-  // and each policy among them as many as the most limits that it, or an override, has ever had.
-  // CommandSpec::work, and LeastUnitsOf, may be more than that.
+  // where a policy adds as many words as it, or an override of it, has ever had limits. The work of
+  // its row (CommandSpec::work), or LeastUnitsOf, may be more than that.
   [[nodiscard]] static std::size_t UnitsOf(const CommandSpec& spec,
                                            std::span<const std::string_view> words,
                                            const Policies& policies);

@@ -116,16 +116,6 @@ TEST(ServerTest, TheCommandShutdownStops) {
   server.AwaitEnd();
 }
 
-TEST(ServerTest, DoesNotFollowItself) {
-  Options options = LoopbackOptions();
-  options.replica_announce_ip.name = "weir.internal";
-  options.replica_announce_port = 7400;
-  options.replicaof = {"weir.internal", 7400};
-  Server server(options);
-  EXPECT_EQ(server.Start().message(),
-            "option 'replicaof': weir.internal 7400 is the address of this server");
-}
-
 TEST(ServerTest, AServerThatNeverRanEndsToo) {
   Server server(LoopbackOptions());
   ASSERT_TRUE(server.Start().ok());

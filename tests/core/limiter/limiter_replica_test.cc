@@ -235,7 +235,9 @@ void Follow(std::uint64_t seeds, std::size_t limits_max) {
   if (testing::Test::HasFailure()) return;
   EXPECT_GT(overflowed, 0U);
   EXPECT_GT(holds, 0U);
-  if (end >= kSeedsWithSums) EXPECT_GT(sums, 0U);
+  if (end >= kSeedsWithSums) {
+    EXPECT_GT(sums, 0U);
+  }
   EXPECT_GT(expired, 0U);
 }
 

@@ -65,7 +65,7 @@ std::string ManyKeys() {
 std::vector<Row> TransactionRows() {
   const auto forget = [](Full& full) { Conversation(full.server()).Run("DEL own"); };
   std::string long_reservations;
-  for (int i = 0; i < 63; ++i) {
+  for (int i = 0; i < 225; ++i) {
     long_reservations += RequestOf(absl::StrCat("RL.RESERVE own @long0 HOLD h", i, " TTL 100000"));
   }
   std::string settlements;
@@ -80,9 +80,11 @@ std::vector<Row> TransactionRows() {
     }
   };
   return {
-      {"EXEC", InTransaction(64, RequestOf("RL.ALLOW k @long0")), forget},
+      {"EXEC", InTransaction(240, RequestOf("RL.ALLOW k @long0")), forget, kTransactionMax},
       {"EXEC", RequestOf("MULTI") + long_reservations + RequestOf("EXEC"), forget, kTransactionMax},
       {"EXEC", RequestOf("MULTI") + settlements + RequestOf("EXEC"), reserve_many, kTransactionMax},
+      {"EXEC", InTransaction(64, RequestOf("RL.POLICY GET long0")), {}, kTransactionMax},
+      {"EXEC", InTransaction(64, RequestOf("INFO everything")), {}, kTransactionMax},
       {"EXEC", InTransaction(4, RequestOf("RL.STATS")), {}, kTransactionMax},
       {"EXEC", InTransaction(4, RequestOf("ACL LIST")), {}, kTransactionMax},
   };
