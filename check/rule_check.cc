@@ -43,13 +43,13 @@ FileReport CheckRules(const std::string& path, bool merge_domains) {
         name, ": passed over, as it is no file *.yaml or *.yml; envoyproxy/ratelimit reads it"));
   }
   if (!report.findings.empty()) return report;
-  std::vector<std::string> remarks = RemarksOn(files);
-  const absl::StatusOr<RuleTree> tree = RuleTree::Create(std::move(files), merge_domains);
+  // Before the remarks, which compare all patterns of a level: it bounds the rules of all files.
+  const absl::StatusOr<RuleTree> tree = RuleTree::Create(files, merge_domains);
   if (!tree.ok()) {
     report.findings.emplace_back(StdView(tree.status().message()));
     return report;
   }
-  for (std::string& remark : remarks) report.facts.push_back(std::move(remark));
+  for (std::string& remark : RemarksOn(files)) report.facts.push_back(std::move(remark));
   return report;
 }
 
