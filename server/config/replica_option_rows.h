@@ -49,8 +49,8 @@ inline constexpr auto kReplicaOptionRows = std::to_array<OptionSpec>({
      .max = 16,
      .live = true,
      .summary = "The number of replicas without which a primary admits nothing, and answers "
-                "NOREPLICAS. If it is the number of all replicas, an old primary stops before one "
-                "of them is promoted; see docs/high-availability.md."},
+                "NOREPLICAS. If it is the number of all replicas, an old primary stops before a "
+                "replica is promoted; see docs/high-availability.md."},
     {.name = "primary-password",
      .group = OptionGroup::kReplicas,
      .field = &Options::primary_password,

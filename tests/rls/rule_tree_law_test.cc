@@ -75,7 +75,7 @@ std::vector<const NestedRule*> PathNaively(const NestedRules& rules,
   return matches ? path : std::vector<const NestedRule*>{};
 }
 
-// Of texts without bytes that are escaped.
+// The key of a descriptor whose texts need no escapes.
 std::string KeyNaively(const std::vector<const NestedRule*>& path,
                        const std::vector<DescriptorEntry>& entries) {
   std::string key = "rls:d";

@@ -67,8 +67,7 @@ TEST(WildcardTest, ATextThatLacksAByteCannotFit) {
   EXPECT_TRUE(Wildcard("\xff*").MayFit(BytesOf("\xff")));
 }
 
-// Of texts over two letters and one that is in no pattern, up to a length that tells small patterns
-// apart.
+// The texts have two letters, and one that no pattern has. Their length tells small patterns apart.
 TEST(WildcardTest, CoversIsFitsWhateverTheOtherFits) {
   const std::vector<std::string> texts = AllTexts("abx", 6);
   const std::vector<std::string> patterns = AllTexts("ab*", 4);

@@ -75,7 +75,7 @@ TEST_F(HoldRecordsTest, RestoredHoldsCountForNoUser) {
   EXPECT_EQ(holds_.size(), 0U);
 }
 
-// What a primary says replaces what is there, and the sums of the bucket stay.
+// A record of the primary replaces the hold. The sums of the bucket stay.
 TEST_F(HoldRecordsTest, AppliedRecordTakesThePlaceOfTheHold) {
   const SlotKey bucket{kKey, limit_};
   records_.Apply(holds_, kKey, "a", Saved(false));
