@@ -41,13 +41,18 @@ void LimitRegistry::CheckCounts() const {
 }
 
 std::optional<LimitId> LimitRegistry::FindWithoutHint(const Limit& limit, LimitHint& hint) const {
+  const std::uint32_t given_out = given_out_.load(std::memory_order_relaxed);
+  if (hint.missed_at == given_out && given_out != 0) return std::nullopt;
   MutexLock lock(mutex_);
   return FindLocked(limit, hint);
 }
 
 std::optional<LimitId> LimitRegistry::FindLocked(const Limit& limit, LimitHint& hint) const {
   const auto found = ids_.find(limit);
-  if (found == ids_.end()) return std::nullopt;
+  if (found == ids_.end()) {
+    hint = {.missed_at = given_out_.load(std::memory_order_relaxed)};
+    return std::nullopt;
+  }
   hint = {found->id, EntryOf(found->id).generation.load(std::memory_order_relaxed)};
   return found->id;
 }
@@ -125,6 +130,7 @@ void LimitRegistry::GiveOut(LimitId id, const Limit& limit, Introducer introduce
   const bool is_new = ids_.insert({id, static_cast<std::uint32_t>(HashOf{}(limit))}).second;
   WEIR_CHECK(is_new);
   WEIR_CHECK(IsGivenOut(entry));
+  given_out_.fetch_add(1, std::memory_order_relaxed);
   hint = {id, generation};
 }
 

@@ -18,7 +18,7 @@
 //
 // Memory: BytesPerLimit() an entry, in chunks that never move; at most kLimitsMax entries.
 // Thread-safe within that rule. Find with a good hint costs one load; without, a mutex and a hash
-// look-up.
+// look-up. A hint also remembers that the limit has no id, until the next id is given out.
 #pragma once
 
 #include <algorithm>
@@ -69,6 +69,7 @@ enum class IdGeneration : std::uint32_t {};
 struct LimitHint {
   LimitId id{};
   IdGeneration generation{};
+  std::uint32_t missed_at = 0;  // the count of ids given out when the limit had none; 0: unknown
 };
 
 // An id that was given out or, if `limit` is empty, taken back.
@@ -220,6 +221,9 @@ class LimitRegistry {
 
   std::atomic<std::size_t> limits_max_;
   std::array<std::atomic<Chunk*>, kChunksMax> chunks_{};  // published once each, owned by storage_
+  // The ids that were given out so far, and 1. Whoever holds the lock of a partition sees the count
+  // with the ids of its buckets.
+  std::atomic<std::uint32_t> given_out_{1};
 
   mutable Mutex mutex_;
   std::vector<std::unique_ptr<Chunk>> storage_ ABSL_GUARDED_BY(mutex_);

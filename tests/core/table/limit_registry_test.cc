@@ -107,6 +107,18 @@ TEST_F(LimitRegistryTest, StaleHintFindsNothingAndThenTheNewId) {
   EXPECT_EQ(registry_->Find(LimitOf("1/s"), hint), next);
 }
 
+// A hint remembers that its limit has no id, however many others get one.
+TEST_F(LimitRegistryTest, HintOfALimitWithoutAnId) {
+  LimitHint hint;
+  for (std::int64_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(registry_->Find(LimitOf("1/s"), hint), std::nullopt);
+    EXPECT_EQ(registry_->Find(LimitOf("1/s"), hint), std::nullopt);
+    Intern(Numbered(i));
+  }
+  const LimitId id = Intern(LimitOf("1/s"));
+  EXPECT_EQ(registry_->Find(LimitOf("1/s"), hint), id);
+}
+
 // The id is given to the same limit again: the old hint must be refreshed, but is right.
 TEST_F(LimitRegistryTest, HintOfALimitThatCameBack) {
   LimitHint hint;
