@@ -24,6 +24,7 @@ class LimiterTarget final : public SinkTarget {
  public:
   LimiterTarget(LimiterTable& table, Policies& policies) : table_(table), policies_(policies) {}
 
+  void SetTime(Instant newest) override { LimiterRestore(table_).SetTold(newest); }
   std::optional<PartitionSet> ApplyChanges(std::string_view body, Instant time) override;
   std::optional<std::uint16_t> ApplyOverrides(std::string_view body, bool is_first) override;
   std::optional<std::uint16_t> ApplyPartition(std::string_view body, Part part,

@@ -119,12 +119,13 @@ void Sink::Apply(const Frame& frame) {
     error_ = absl::StrCat("a frame of kind ", NumberOfKind(frame), " after the end of the history");
     return;
   }
+  newest_on_link_ = std::max(newest_on_link_, frame.time);
+  target_.SetTime(newest_on_link_);
   if (!ApplyBody(frame)) {
     error_ = absl::StrCat("a frame of kind ", NumberOfKind(frame), " with a damaged body");
     return;
   }
   newest_ = std::max(newest_, frame.time);
-  newest_on_link_ = std::max(newest_on_link_, frame.time);
   const bool is_ahead = frame.kind == FrameKind::kHeartbeat && heartbeat_.head != applied_;
   if (synced_ && !is_ahead) exact_time_ = std::max(exact_time_, frame.time);
   UpdateShown();

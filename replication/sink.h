@@ -50,6 +50,9 @@ class SinkTarget {
 
   virtual ~SinkTarget() = default;
 
+  // Takes the newest time of all frames of this link, before the body of the one that told it.
+  virtual void SetTime(Instant newest) = 0;
+
   // Applies the records of a CHANGES body (records.h): each replaces or erases one bucket, hold or
   // sum. `time`: the primary's when it took them. Returns the partitions that they are in, or
   // nothing for a damaged body.

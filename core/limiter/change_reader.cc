@@ -119,7 +119,8 @@ void ChangeCollector::DropFull(std::size_t first, std::optional<Instant> now) {
 bool ChangeCollector::IsFull(LimitId id, const Bucket& bucket, std::optional<Instant> now) const {
   // No bucket carries the id any more.
   if (!table_.registry.IsUsed(id)) return true;
-  return now ? weir::IsFull(table_.registry.Get(id), bucket, *now) : bucket == Bucket{};
+  if (!now) return bucket == Bucket{};
+  return weir::IsFull(table_.registry.Get(id), bucket, table_.Droppable(*now));
 }
 
 // Requires: the partition is locked.

@@ -152,6 +152,11 @@ bool RecordApplier::ApplySums(const SumsChange& change) {
 void LimiterRestore::SetFollowing(bool follows) {
   const Isolation everything(table_);
   table_.follows = follows;
+  table_.told.store(Instant{}, std::memory_order_relaxed);
+}
+
+void LimiterRestore::SetTold(Instant time) noexcept {
+  table_.told.store(time, std::memory_order_relaxed);
 }
 
 void LimiterRestore::StartOver(const HashSecret& secret) {

@@ -37,6 +37,9 @@ class LimiterRestore {
   // While a table follows, no hold expires: it takes what its primary has settled. Stops the
   // world for about 50 us.
   void SetFollowing(bool follows);
+  // Tells the newest time that the primary has told, before what came with it is applied. Nothing
+  // is dropped that is not full by then. One thread tells it. Cost: a store.
+  void SetTold(Instant time) noexcept;
   // Forgets everything, and hashes keys with this secret from now on. Requests that are under way
   // may still look for their keys' old places, and find nothing there.
   void StartOver(const HashSecret& secret);

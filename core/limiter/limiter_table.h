@@ -148,6 +148,14 @@ struct LimiterTable {
   // same, for those who have locked one.
   std::atomic<bool> logs_changes;
   bool follows = false;
+  // The newest time that the primary has told a table that follows (LimiterRestore::SetTold).
+  std::atomic<Instant> told{};
+  // The time up to which what is full may be dropped. The clock of a replica that hears from a
+  // primary first may go back, so a thread that has read it before must not drop by it what has
+  // come since. Requires: a partition is locked, or changes_mutex is held.
+  [[nodiscard]] Instant Droppable(Instant now) const noexcept {
+    return follows ? std::min(now, told.load(std::memory_order_relaxed)) : now;
+  }
   // Held while changes are taken, while ids are taken back, and while everything is forgotten:
   // these must not overlap. Taken before a partition's lock.
   RecursiveMutex changes_mutex;

@@ -136,6 +136,7 @@ LimiterUpkeep::Swept LimiterUpkeep::SweepSome(std::size_t partition, Instant now
   if (first == 0) {
     table_.ExpireHolds(partition, now, std::max<std::size_t>(visits_max / kSlotsPerSettled, 1));
   }
+  now = table_.Droppable(now);
   Partition& swept = table_.buckets.partition(partition);
   const auto is_full = [&](const SlotKey& slot, Bucket bucket) {
     if (!IsFull(table_.registry.Get(slot.limit), bucket, now)) return false;

@@ -81,6 +81,7 @@ class SimServer final : public SinkTarget {
   // --- As a replica ---
 
   void BecomeReplica(const Sink::State& state);
+  void SetTime(Instant) override {}
   std::optional<PartitionSet> ApplyChanges(std::string_view body, Instant time) override;
   std::optional<std::uint16_t> ApplyOverrides(std::string_view body, bool is_first) override;
   std::optional<std::uint16_t> ApplyPartition(std::string_view body, Part part,

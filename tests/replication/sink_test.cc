@@ -21,7 +21,9 @@ constexpr std::uint16_t kBad = '!';  // a body that is refused
 
 class NotingTarget final : public SinkTarget {
  public:
-  std::optional<PartitionSet> ApplyChanges(std::string_view body, Instant) override {
+  void SetTime(Instant newest) override { time = newest; }
+  std::optional<PartitionSet> ApplyChanges(std::string_view body, Instant at) override {
+    EXPECT_GE(time, at) << "told before";
     calls.push_back("changes " + std::string(body));
     if (body[0] == kBad) return std::nullopt;
     return Only(static_cast<std::size_t>(body[0]));
@@ -31,7 +33,9 @@ class NotingTarget final : public SinkTarget {
     if (body[0] == kBad) return std::nullopt;
     return body[0];
   }
-  std::optional<std::uint16_t> ApplyPartition(std::string_view body, Part part, Instant) override {
+  std::optional<std::uint16_t> ApplyPartition(std::string_view body, Part part,
+                                              Instant at) override {
+    EXPECT_GE(time, at) << "told before";
     calls.push_back("partition " + std::string(body) + TextOf(part));
     if (body[0] == kBad) return std::nullopt;
     return body[0];
@@ -51,6 +55,7 @@ class NotingTarget final : public SinkTarget {
   void Flush(TableGeneration) override { calls.emplace_back("flush"); }
 
   std::vector<std::string> calls;
+  Instant time;
 
  private:
   static std::string TextOf(Part part) {

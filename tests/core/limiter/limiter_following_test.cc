@@ -55,6 +55,11 @@ class LimiterFollowingTest : public HoldFixture {
     const auto settled = replica_.SettleHold({.id = id, .keys = keys, .named = {}}, now_);
     return settled.ok() && settled->settled;
   }
+  // As after a heartbeat of the primary.
+  void SweepThere() {
+    replica_restore_.SetTold(now_);
+    for (std::size_t i = 0; i < kPartitionCount; ++i) replica_upkeep_.Sweep(i, now_);
+  }
   void ReclaimAll() {
     while (upkeep_.ReclaimLimits(1, 100) > 0) {
     }
@@ -121,6 +126,24 @@ TEST_F(LimiterFollowingTest, AnIdThatWasOpenedAgainIsAnotherHold) {
   ExpectEqual();
 }
 
+// --- A clock that goes back ---
+
+// A thread of the replica reads its own clock, two hours ahead of the primary's, and goes on with
+// that time after it has heard from the primary.
+TEST_F(LimiterFollowingTest, NothingIsDroppedByATimeThatThePrimaryHasNotTold) {
+  const Instant ahead = now_ + hours{2};
+  Decide({{"k", "5/h", 5}});
+  Sync();
+  const std::size_t partition = replica_.Hash("k").partition;
+  EXPECT_EQ(replica_upkeep_.Sweep(partition, ahead), 0U);
+  EXPECT_EQ(RemainingThere("k", "5/h"), 0);
+  LimiterChanges copy;
+  ChangeReader(replica_.table()).CopyPartition(partition, ahead, copy);
+  EXPECT_EQ(copy.buckets.size(), 1U) << "a save keeps it";
+  replica_restore_.SetTold(ahead);
+  EXPECT_EQ(replica_upkeep_.Sweep(partition, ahead), 1U);
+}
+
 // --- Holds ---
 
 TEST_F(LimiterFollowingTest, NoHoldExpiresWhileItFollows) {
@@ -129,7 +152,7 @@ TEST_F(LimiterFollowingTest, NoHoldExpiresWhileItFollows) {
   Sync();
   now_ += seconds{4};
   EXPECT_EQ(replica_.InspectHolds("k", now_).size(), 0U) << "shows what is not due";
-  for (std::size_t i = 0; i < kPartitionCount; ++i) replica_upkeep_.Sweep(i, now_);
+  SweepThere();
   replica_upkeep_.ExpireHolds(now_);
   EXPECT_EQ(replica_upkeep_.counts().open_holds, 1U);
   EXPECT_EQ(RemainingThere("k", "100/s,burst=1000"), 400);
@@ -223,7 +246,7 @@ TEST_F(FewLimitsTest, IdleLimitsMakeRoom) {
     now_ += minutes{1};
     SweepAll();
     ReclaimAll();
-    for (std::size_t i = 0; i < kPartitionCount; ++i) replica_upkeep_.Sweep(i, now_);
+    SweepThere();
   }
   EXPECT_EQ(link_.dropped(), 0U);
 }

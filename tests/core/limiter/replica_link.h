@@ -95,7 +95,9 @@ class ReplicaLink final : public ChangeConsumer {
       if (frame.flushes) {
         LimiterUpkeep(replica_.table()).Clear();
       } else {
-        dropped_ += LimiterRestore(replica_.table()).Apply(frame.records, frame.time);
+        LimiterRestore restore(replica_.table());
+        restore.SetTold(frame.time);
+        dropped_ += restore.Apply(frame.records, frame.time);
       }
       frames_.pop_front();
     }

@@ -54,6 +54,7 @@ void CheckRecords(const LimiterChanges& changes, RecordsKind kind) {
 
 class ReadingTarget final : public SinkTarget {
  public:
+  void SetTime(Instant) override {}
   std::optional<PartitionSet> ApplyChanges(std::string_view body, Instant) override {
     const std::optional<LimiterChanges> changes = ReadRecords(body, RecordsKind::kChanges);
     if (!changes) return std::nullopt;
