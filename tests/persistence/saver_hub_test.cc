@@ -61,6 +61,12 @@ class SaverHubTest : public testing::Test {
     clock_.Advance(Saver::kRetryMax);
     return server_.Save();
   }
+  // The same if calls could fail during a save, or after it. A compaction of RocksDB that fails
+  // after a save fails the next one, too.
+  absl::Status SaveAgain(bool saved) {
+    const absl::Status next = Retry();
+    return saved && !next.ok() ? Retry() : next;
+  }
   // Ends as if the power was cut, and starts again.
   void CutPower() {
     files_.Crash();
@@ -308,7 +314,7 @@ TEST_F(SaverHubTest, ARetryAtAnyMomentWritesTheSecret) {
     FailFrom(n);
     saved = server_.Save().ok();
     server_.Decide("newer", "10/h", 5);
-    const absl::Status retried = Retry();
+    const absl::Status retried = SaveAgain(saved);
     ASSERT_TRUE(retried.ok()) << retried;
     CutPower();
     ASSERT_EQ(server_.limiter().hasher().secret(), new_secret);
@@ -329,7 +335,7 @@ TEST_F(SaverHubTest, TheDatabaseIsKnownByASecretThatIsGoneAlready) {
     saved = server_.Save().ok();
     LimiterRestore(server_.limiter().table()).StartOver(kThird);
     server_.Decide("new", "10/h", 5);
-    const absl::Status retried = Retry();
+    const absl::Status retried = SaveAgain(saved);
     ASSERT_TRUE(retried.ok()) << retried;
     CutPower();
     ASSERT_EQ(server_.limiter().hasher().secret(), kThird);
