@@ -12,6 +12,7 @@ find_package(spdlog REQUIRED)
 find_package(yaml-cpp REQUIRED)  # yaml-cpp
 find_package(ZLIB REQUIRED)  # ZLIB::ZLIB
 pkg_check_modules(systemd REQUIRED IMPORTED_TARGET GLOBAL libsystemd)  # PkgConfig::systemd
+pkg_check_modules(nghttp2 REQUIRED IMPORTED_TARGET GLOBAL libnghttp2)  # PkgConfig::nghttp2
 pkg_check_modules(sodium REQUIRED IMPORTED_TARGET GLOBAL libsodium)  # PkgConfig::sodium
 # PkgConfig::prometheus; the package's other libraries, which have sockets, are not linked.
 pkg_check_modules(prometheus REQUIRED IMPORTED_TARGET GLOBAL prometheus-cpp-core)

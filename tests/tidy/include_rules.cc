@@ -16,6 +16,7 @@ const std::map<std::string_view, std::vector<std::string_view>>& Arrows() {
   static const std::map<std::string_view, std::vector<std::string_view>> kArrows = {
       {"core", {}},
       {"protocol", {"core/base"}},
+      {"http2", {"core/base"}},
       {"persistence", {"core"}},
       {"replication", {"core"}},
       {"server", {"replication", "persistence", "protocol", "core"}},
@@ -73,6 +74,7 @@ constexpr Confined kConfined[] = {
     {.prefix = "redismodule.h", .folder = "module"},
     {.prefix = "valkeymodule.h", .folder = "module"},
     {.prefix = "yaml-cpp/", .folder = "rls"},
+    {.prefix = "nghttp2/", .folder = "http2", .other_folder = "tests/support"},
     {.prefix = "core/limiter/limiter_table.h", .folder = "core/limiter"},
 };
 
@@ -144,7 +146,7 @@ Findings IncludeArrows(const SourceFile& file) {
                           std::string(folder) + " may not include " + std::string(included) +
                               ": the arrows are server -> replication, persistence, "
                               "protocol, core; replication -> core; persistence -> core; "
-                              "protocol -> core/base; module -> core; "
+                              "protocol -> core/base; http2 -> core/base; module -> core; "
                               "replay -> protocol, core; rls -> core; "
                               "check -> server, rls, replication, persistence, core; "
                               "manual -> server, replay, check, core"});
