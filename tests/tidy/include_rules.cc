@@ -19,7 +19,7 @@ const std::map<std::string_view, std::vector<std::string_view>>& Arrows() {
       {"http2", {"core/base"}},
       {"persistence", {"core"}},
       {"replication", {"core"}},
-      {"server", {"replication", "persistence", "protocol", "core"}},
+      {"server", {"replication", "persistence", "protocol", "http2", "core"}},
       {"module", {"core"}},
       {"replay", {"protocol", "core"}},
       {"rls", {"core"}},
@@ -36,7 +36,7 @@ const std::map<std::string_view, std::vector<std::string_view>>& Rooms() {
       {"module", {"api", "values", "handlers"}},
       {"server",
        {"os", "config", "commands", "state", "access", "observe", "session", "health", "measures",
-        "handlers", "http", "json", "page", "net", "replicas"}},
+        "handlers", "http", "grpc", "json", "page", "net", "replicas"}},
   };
   return kRooms;
 }
@@ -47,13 +47,18 @@ constexpr auto kNeighbours = std::to_array<std::array<std::string_view, 2>>({
     {"observe", "state"},
     {"handlers", "http"},
     {"handlers", "net"},
+    {"handlers", "grpc"},
     {"handlers", "json"},
     {"handlers", "page"},
     {"http", "net"},
+    {"grpc", "json"},
+    {"grpc", "page"},
+    {"grpc", "net"},
     {"json", "net"},
     {"page", "net"},
     {"handlers", "replicas"},
     {"http", "replicas"},
+    {"grpc", "replicas"},
     {"json", "replicas"},
     {"page", "replicas"},
 });
@@ -145,7 +150,7 @@ Findings IncludeArrows(const SourceFile& file) {
       findings.push_back({file.path, i + 1,
                           std::string(folder) + " may not include " + std::string(included) +
                               ": the arrows are server -> replication, persistence, "
-                              "protocol, core; replication -> core; persistence -> core; "
+                              "protocol, http2, core; replication -> core; persistence -> core; "
                               "protocol -> core/base; http2 -> core/base; module -> core; "
                               "replay -> protocol, core; rls -> core; "
                               "check -> server, rls, replication, persistence, core; "

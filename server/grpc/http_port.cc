@@ -1,4 +1,4 @@
-#include "server/http/http_port.h"
+#include "server/grpc/http_port.h"
 
 #include <memory>
 #include <utility>
