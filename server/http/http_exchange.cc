@@ -6,9 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/escaping.h"
-#include "absl/strings/match.h"
-#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 
@@ -17,7 +14,6 @@
 #include "protocol/json_writer.h"
 #include "server/access/access_list.h"
 #include "server/commands/command_table.h"
-#include "server/os/wipe.h"
 
 namespace weir {
 namespace {
@@ -33,33 +29,6 @@ std::string_view DateText(Instant now) {
                             absl::UTCTimeZone());
   }
   return text;
-}
-
-struct Credentials {
-  std::string user;
-  std::string password;
-
-  ~Credentials() { Wipe(password); }
-};
-
-// Reads the field Authorization; nothing if it is of another scheme or no base64.
-bool ReadCredentials(std::string_view field, Credentials& credentials) {
-  absl::string_view rest = AbslView(field);
-  if (absl::StartsWithIgnoreCase(rest, "Bearer ")) {
-    credentials.user = std::string(kDefaultUser);
-    credentials.password = std::string(absl::StripPrefix(rest.substr(7), " "));
-    return true;
-  }
-  if (!absl::StartsWithIgnoreCase(rest, "Basic ")) return false;
-  std::string& text = credentials.password;
-  if (!absl::Base64Unescape(rest.substr(6), &text)) return false;
-  const std::size_t colon = text.find(':');
-  if (colon == std::string::npos) return false;
-  credentials.user = text.substr(0, colon);
-  std::string password = text.substr(colon + 1);
-  text.swap(password);
-  Wipe(password);
-  return true;
 }
 
 }  // namespace
@@ -109,31 +78,9 @@ HttpExchange::HttpExchange(const HttpRequestParser& parsed, const HttpAnswerTo& 
       writer_(out) {}
 
 bool HttpExchange::LogIn() {
-  const std::optional<std::string_view> field = head().Field("Authorization");
-  if (!field) {
-    ActAsNewClient();
-    if (session_.client().user()) return true;
-    FailAs("NOAUTH Authentication required.");
-    return false;
-  }
-  if (login_.Covers(*field, session_)) return true;
-  const std::uint64_t users_version = services().access.version();
-  Credentials credentials;
-  if (!ReadCredentials(*field, credentials)) {
-    Fail(401, "ERR invalid Authorization: must be Basic or Bearer");
-    return false;
-  }
-  if (session_.client().LogIn("Authorization", credentials.user, credentials.password)) {
-    login_.Remember(*field, session_, users_version);
-    return true;
-  }
-  FailAs(kWrongPassword);
-  return false;
-}
-
-void HttpExchange::ActAsNewClient() {
-  std::shared_ptr<const User> user = services().access.ForNewConnection();
-  if (session_.client().user() != user) session_.client().ActAs(std::move(user));
+  const std::string_view error = login_.LogIn(head().Field("Authorization"), session_);
+  if (!error.empty()) Fail(401, error);
+  return error.empty();
 }
 
 bool HttpExchange::ActAs(std::string_view user) {

@@ -56,12 +56,11 @@ class HttpExchange {
 
   // --- The client's user, on whose behalf Run() acts ---
 
-  // Takes the user of the field Authorization: "Basic" with a user and a password, or "Bearer" with
-  // the password of the default user. Without that field it is the user of a new connection.
-  // Returns false after answering 401.
+  // Takes the user of the field Authorization, or, without it, that of a new connection. Returns
+  // false after answering 401.
   [[nodiscard]] bool LogIn();
   // Takes the user of a new connection, whatever the client says; it may be none.
-  void ActAsNewClient();
+  void ActAsNewClient() { weir::ActAsNewClient(session_); }
   // Takes a user that the configuration names. Returns false if there is none, or it is off.
   [[nodiscard]] bool ActAs(std::string_view user);
 
