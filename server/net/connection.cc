@@ -58,26 +58,35 @@ void Connection::OnWake() {
 void Connection::Drain() {
   if (state_ == State::kClosed || drain_bytes_left_) return;
   drain_bytes_left_ = transport_.Available();
+  session_->EndWait(ClientSession::WaitEnd::kClosing);
   if (state_ == State::kWaiting || state_ == State::kPaused) {
     wait_timer_->cancel();  // The thread would not end before it.
-    session_->EndWait(ClientSession::WaitEnd::kClosing);
     return ExecutePending();
   }
   if (state_ != State::kReading) return;  // Proceed() continues from here.
-  // An idle client has all its replies, so closing at once loses nothing.
-  if (drain_bytes_left_ == 0 || transport_.is_handshaking()) return Close();
-  Receive();
+  if (transport_.is_handshaking()) return Close();
+  if (drain_bytes_left_ > 0) return Receive();
+  if (session_->has_news()) return ExecutePending();
+  Close();  // An idle client has all its replies, so closing at once loses nothing.
 }
 
 // The answer comes at once, or, while earlier replies wait to be sent, after those.
 void Connection::EndWait() {
   session_->EndWait(ClientSession::WaitEnd::kDemoted);
   turn_.wake = HostInstant{};
+  if (state_ == State::kReading && session_->has_news()) return ExecutePending();
   if (state_ != State::kWaiting) return;
   wait_timer_->cancel();
   ExecutePending();
 }
 
+bool Connection::OnTick(HostInstant now) {
+  if (state_ == State::kReading && session_->has_news()) ExecutePending();
+  if (state_ == State::kClosed) return false;
+  return CloseIfStalled(now) || (state_ != State::kClosed && session_->wants_ticks());
+}
+
+// Returns true if it must be called again at the next tick.
 bool Connection::CloseIfStalled(HostInstant now) {
   if (IsIdleTooLong(now)) {
     Close();
@@ -106,7 +115,7 @@ bool Connection::CloseIfStalled(HostInstant now) {
 bool Connection::IsIdleTooLong(HostInstant now) const {
   const Nanos timeout = thread_.worker().services.settings.Get(&Options::timeout);
   if (timeout.count() == 0 || state_ != State::kReading || stalled_since_) return false;
-  if (record_->is_subscribed()) return false;  // It waits for messages.
+  if (record_->is_subscribed() || session_->wants_ticks()) return false;  // It waits for messages.
   const HostInstant active{Nanos{record_->last_active_ns.load(std::memory_order_relaxed)}};
   return now - active >= timeout;
 }
@@ -114,6 +123,7 @@ bool Connection::IsIdleTooLong(HostInstant now) const {
 void Connection::WaitForInput() {
   state_ = State::kReading;
   SetStalled(!pending_input_.empty() || turn_.in_request || transport_.is_handshaking());
+  if (session_->wants_ticks()) thread_.Watch(shared_from_this());
   WatchInput();
 }
 

@@ -83,9 +83,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Looks at what another thread has changed (ClientRecord::Wake).
   void OnWake();
 
-  // Closes if it has been stalled for kStalledTime, or idle for the option timeout. Returns true if
-  // it must be called again at the next tick.
-  bool CloseIfStalled(HostInstant now);
+  // Sends the session's news. Closes if it has been stalled for kStalledTime, or idle for the
+  // option timeout. Returns true if it must be called again at the next tick.
+  bool OnTick(HostInstant now);
 
  private:
   enum class State {
@@ -121,6 +121,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Continues after a turn whose replies are sent.
   void Proceed();
   void Postpone(void (Connection::*step)());
+  bool CloseIfStalled(HostInstant now);
   // Sets whether an incomplete request or slow output waits for the client. A connection that was
   // stalled already keeps the time at which that began.
   void SetStalled(bool stalled);

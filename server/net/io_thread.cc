@@ -246,7 +246,7 @@ void IoThread::CloseStalled() {
   // A copy, because a connection that closes leaves the set.
   const std::vector<std::shared_ptr<Connection>> all(watched_.begin(), watched_.end());
   for (const std::shared_ptr<Connection>& connection : all) {
-    if (!connection->CloseIfStalled(now)) watched_.erase(connection);
+    if (!connection->OnTick(now)) watched_.erase(connection);
   }
 }
 

@@ -6,8 +6,8 @@
 // of the loop.
 //
 // Stalled connections are watched: while there are any, a timer checks every kStallTick whether one
-// has been stalled for too long. No timer runs for idle connections, unless the option timeout
-// limits the time that they may be idle.
+// has been stalled for too long. So are those whose sessions want ticks. No timer runs for idle
+// connections, unless the option timeout limits the time that they may be idle.
 #pragma once
 
 #include <array>
@@ -129,7 +129,7 @@ class IoThread {
   // later, acknowledgements of the changes so far. Both are requested after all connections that
   // are ready now have had their turn, so that they share them.
   void Park(std::shared_ptr<Connection> connection, const Awaited& awaited);
-  // Calls connection->CloseIfStalled() at each tick until it returns false.
+  // Calls connection->OnTick() at each tick until it returns false.
   void Watch(const std::shared_ptr<Connection>& connection);
   void Remove(const std::shared_ptr<Connection>& connection);
 

@@ -86,6 +86,10 @@ class ClientSession {
   // without input.
   [[nodiscard]] virtual bool has_news() const noexcept = 0;
 
+  // True if has_news() must be asked twice a second, since a time or the server's state may change
+  // it.
+  [[nodiscard]] virtual bool wants_ticks() const noexcept { return false; }
+
   // After a turn with kHandOver: the request of the replica and its answer. Once; else nothing.
   [[nodiscard]] virtual std::optional<SyncHandOver> TakeHandOver() { return std::nullopt; }
 
