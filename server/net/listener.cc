@@ -315,7 +315,7 @@ void Listener::Serve(StreamSocket socket, const StreamEndpoint& peer,
   const int descriptor = socket.native_handle();
   TlsSession session;
   if (listening.security == Security::kTls) {
-    session = tls_->NewSession(descriptor);
+    session = tls_->NewSession(descriptor, listening.protocol.alpn);
     if (!session) return;  // No memory is left, so the client is closed.
   }
   std::error_code ignored;

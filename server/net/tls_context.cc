@@ -189,6 +189,26 @@ void CountRecord(int is_written, int /*version*/, int content_type, const void* 
   if (count > kHandshakeRecordsMax) BIO_set_fd(SSL_get_rbio(session), -1, BIO_NOCLOSE);
 }
 
+// The place in a session of the protocols that its client may choose from.
+int AlpnIndex() {
+  static const int index = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
+  return index;
+}
+
+int ChooseProtocol(SSL* session, const unsigned char** chosen, unsigned char* chosen_size,
+                   const unsigned char* offered, unsigned int offered_size, void* /*argument*/) {
+  const auto* const ours = static_cast<const unsigned char*>(SSL_get_ex_data(session, AlpnIndex()));
+  if (ours == nullptr) return SSL_TLSEXT_ERR_NOACK;
+  unsigned char* common = nullptr;
+  const auto size = static_cast<unsigned int>(std::strlen(reinterpret_cast<const char*>(ours)));
+  if (SSL_select_next_proto(&common, chosen_size, ours, size, offered, offered_size) !=
+      OPENSSL_NPN_NEGOTIATED) {
+    return SSL_TLSEXT_ERR_NOACK;
+  }
+  *chosen = common;
+  return SSL_TLSEXT_ERR_OK;
+}
+
 // What both sides of TLS have in common.
 bool Configure(SSL_CTX* context) {
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET |
@@ -233,6 +253,7 @@ absl::StatusOr<TlsContext> TlsContext::Load(const Options& options) {
   if (!context || !Configure(context.get())) return NoTls();
   WEIR_RETURN_IF_ERROR(ReadCertificate(options, context.get()));
   WEIR_RETURN_IF_ERROR(ReadAuthorityOfClients(options, context.get()));
+  SSL_CTX_set_alpn_select_cb(context.get(), ChooseProtocol, nullptr);
   return TlsContext(std::move(context));
 }
 
@@ -248,10 +269,12 @@ absl::StatusOr<TlsContext> TlsContext::LoadForLink(const Options& options) {
   return TlsContext(std::move(context));
 }
 
-TlsSession TlsContext::NewSession(int descriptor) const {
+TlsSession TlsContext::NewSession(int descriptor, const char* alpn) const {
   ERR_clear_error();
   TlsSession session(SSL_new(context_.get()));
   if (!session || SSL_set_fd(session.get(), descriptor) != 1) return nullptr;
+  // OpenSSL keeps the pointer, and changes nothing behind it.
+  if (SSL_set_ex_data(session.get(), AlpnIndex(), const_cast<char*>(alpn)) != 1) return nullptr;
   if (SSL_is_server(session.get()) != 0) {
     SSL_set_accept_state(session.get());
   } else {

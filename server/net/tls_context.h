@@ -58,8 +58,9 @@ class TlsContext {
   // likewise.
   [[nodiscard]] static absl::StatusOr<TlsContext> LoadForLink(const Options& options);
 
-  // This side of TLS on a connected socket; null if there is no memory for it.
-  [[nodiscard]] TlsSession NewSession(int descriptor) const;
+  // This side of TLS on a connected socket; null if there is no memory for it. `alpn`: as in
+  // PortProtocol; a client that names none of them is served, too.
+  [[nodiscard]] TlsSession NewSession(int descriptor, const char* alpn = nullptr) const;
 
   // True if the certificate, if there is one, has expired by the system's time.
   [[nodiscard]] bool is_expired() const;

@@ -15,6 +15,9 @@ struct PortProtocol {
   Face face;
   std::string_view purpose;  // in the log, after the address: " for HTTP"
   SessionMaker make;
+  // The protocols that a client of TLS may choose from (ALPN), the server's first choice first,
+  // each behind a byte with its length; null: it may choose none.
+  const char* alpn = nullptr;
   // The last bytes to a client that is not served: by the protected mode, or because too many are
   // connected.
   std::string_view denied;
