@@ -6,6 +6,7 @@ find_package(absl REQUIRED)
 find_package(Boost REQUIRED)  # Boost::headers
 find_package(CLI11 REQUIRED)
 find_package(OpenSSL REQUIRED)
+find_package(Protobuf REQUIRED)  # protobuf::libprotobuf-lite and protobuf::protoc
 find_package(RocksDB REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(spdlog REQUIRED)

@@ -119,6 +119,34 @@ function(weir_embed list name)
   set(${list} ${${list}} ${source} PARENT_SCOPE)
 endfunction()
 
+# weir_proto(health_proto grpc/health.proto)
+#
+# Target weir_health_proto, alias weir::health_proto: what protoc makes of the file, compiled
+# without warnings. Its header is included as "server/grpc/health.pb.h". Target generated_headers
+# makes the headers alone, for tools that read sources.
+function(weir_proto name file)
+  set(source ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+  cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE path)
+  string(REGEX REPLACE "\\.proto$" "" path ${path})
+  set(folder ${PROJECT_BINARY_DIR}/generated)
+  file(MAKE_DIRECTORY ${folder})
+  add_custom_command(OUTPUT ${folder}/${path}.pb.cc ${folder}/${path}.pb.h
+    COMMAND protobuf::protoc --proto_path=${PROJECT_SOURCE_DIR} --cpp_out=${folder} ${source}
+    DEPENDS ${source} VERBATIM)
+  add_library(weir_${name} STATIC ${folder}/${path}.pb.cc ${folder}/${path}.pb.h)
+  target_compile_features(weir_${name} PUBLIC cxx_std_20)
+  target_compile_options(weir_${name} PRIVATE -w)
+  target_include_directories(weir_${name} SYSTEM PUBLIC ${folder})
+  target_link_libraries(weir_${name} PUBLIC protobuf::libprotobuf-lite)
+  set_target_properties(weir_${name} PROPERTIES UNITY_BUILD OFF)
+  add_library(weir::${name} ALIAS weir_${name})
+  add_custom_target(weir_${name}_header DEPENDS ${folder}/${path}.pb.h)
+  if(NOT TARGET generated_headers)
+    add_custom_target(generated_headers)
+  endif()
+  add_dependencies(generated_headers weir_${name}_header)
+endfunction()
+
 # weir_executable(weir-server SOURCES main.cc DEPS weir::server): build/<preset>/weir-server
 function(weir_executable name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS")

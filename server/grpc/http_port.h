@@ -9,7 +9,8 @@ namespace weir {
 // The most clients of the admin port.
 inline constexpr std::size_t kAdminClientsMax = 32;
 
-// HTTP on the port for decisions, or on that for metrics and the page. `http` must outlive the
+// HTTP on the port for decisions, where a client may choose HTTP/2, or on that for metrics and the
+// page. `http` must outlive the
 // sessions.
 [[nodiscard]] PortProtocol HttpProtocol(Face face, HttpServices& http);
 

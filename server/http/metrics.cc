@@ -156,6 +156,13 @@ void CollectResponses(Scrape& scrape, Samples& samples) {
   }
 }
 
+void CollectHttp2Closed(Scrape& scrape, Samples& samples) {
+  for (std::size_t end = 0; end < kHttp2EndNames.size(); ++end) {
+    samples.Add(scrape.services.http2.closed(static_cast<Http2End>(end)),
+                {{"reason", kHttp2EndNames[end]}});
+  }
+}
+
 void CollectIncompleteChecks(Scrape& scrape, Samples& samples) {
   for (const auto& [route, checks] : scrape.http.checks.Incomplete()) {
     samples.Add(checks, {{"route", route}});
@@ -246,6 +253,8 @@ constexpr Metric kMetrics[] = {
     {"weir_http_responses_total", "route, code",
      "Responses over HTTP. One that a failed save replaces by a 503 counts as both.",
      CollectResponses},
+    {"weir_h2_closed_total", "reason", "Connections of HTTP/2 that have ended, by the reason.",
+     CollectHttp2Closed},
     {"weir_check_incomplete_total", "route",
      "Checks that lacked the value of a variable, by the route of /check that they asked; "
      "without those of a route that skips such groups.",

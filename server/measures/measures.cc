@@ -362,6 +362,8 @@ constexpr Measure kMeasures[] = {
             [](auto& s) {
               return s.services.clients.size(Face::kHttp) + s.services.clients.size(Face::kAdmin);
             }),
+    Measure({"h2_connections"}, "Clients of these that speak HTTP/2.",
+            [](auto& s) { return s.services.http2.open(); }),
     Measure({"evicted"}, "Buckets dropped because of --max-memory.",
             [](auto& s) { return s.services.upkeep.counts().evicted; }),
     Measure({"holds", "weir_holds", "holds"},

@@ -5,7 +5,7 @@
 //
 //     memory.Set(record, bytes);  // a connection, after each of its steps, and 0 at its end
 //
-// A client between two requests that watches no key counts 0. Thread-safe.
+// A client between two requests counts 0, but for watched keys and HTTP/2. Thread-safe.
 #pragma once
 
 #include <cstddef>

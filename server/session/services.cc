@@ -56,7 +56,8 @@ Services::Services(const Options& server_options, const Clock& server_clock,
       started(server_clock.HostNow()),
       run_id(RandomRunId()),
       login_throttle(server_clock),
-      foreign_throttle(server_clock, kForeignLogInterval) {
+      foreign_throttle(server_clock, kForeignLogInterval),
+      http2_throttle(server_clock) {
   // Parts that keep a copy of a live option, or have to act on a new value at once.
   settings.OnChange([this](const Options& now) {
     SetLogLevel(now.log_level);

@@ -30,6 +30,7 @@
 #include "server/observe/thread_counters.h"
 #include "server/os/address_throttle.h"
 #include "server/os/log.h"
+#include "server/session/http2_counters.h"
 #include "server/session/observers.h"
 #include "server/session/open_waits.h"
 #include "server/session/pause.h"
@@ -141,6 +142,8 @@ struct Services {
   ThreadCounters main_counters;           // of the thread that accepts connections
   AddressThrottle login_throttle;         // for lines about wrong passwords
   LogThrottle foreign_throttle;           // for lines about peers that speak another protocol
+  LogThrottle http2_throttle;             // for lines about floods over HTTP/2
+  Http2Counters http2;
 };
 
 }  // namespace weir

@@ -123,8 +123,8 @@ class MetricsPage {
   }
 
   static bool IsName(std::string_view name) {
-    return !name.empty() &&
-           name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string_view::npos;
+    return !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789") ==
+                                std::string_view::npos;
   }
 
   static void CheckFamily(const std::string& name, const MetricFamilyOfPage& family) {

@@ -51,11 +51,12 @@ do_lint() {
   fi
   need "${build_packages[@]}" "${test_packages[@]}" "${lint_packages[@]}"
   configure lint
+  compile lint generated_headers
   mapfile -t headers < <("$list" | header_checks)
   ((!${#headers[@]})) || compile lint "${headers[@]}"
   step "lint"
   # For clang-tidy, the sources that a group includes are headers.
-  local folders='bench|check|clients|core|manual|module|persistence|protocol|replay'
+  local folders='bench|check|clients|core|http2|manual|module|persistence|protocol|replay'
   folders+='|replication|rls|server|tests'
   "$list" | lint_groups |
     xargs -0 --no-run-if-empty --max-procs="$cores" --max-args=1 \

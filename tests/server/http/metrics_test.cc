@@ -123,6 +123,13 @@ weir_command_errors_total{command="rl.allow"} 2
 weir_command_errors_total{command="rl.charge"} 0
 # TYPE weir_errors_total counter
 weir_errors_total{prefix="ERR"} 2
+# TYPE weir_h2_closed_total counter
+weir_h2_closed_total{reason="client"} 0
+weir_h2_closed_total{reason="protocol_error"} 0
+weir_h2_closed_total{reason="resets"} 0
+weir_h2_closed_total{reason="control_frames"} 0
+weir_h2_closed_total{reason="demotion"} 0
+weir_h2_closed_total{reason="shutdown"} 0
 # TYPE weir_check_incomplete_total counter
 # TYPE weir_buckets gauge
 weir_buckets 3

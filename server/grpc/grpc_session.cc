@@ -1,0 +1,254 @@
+#include "server/grpc/grpc_session.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include <spdlog/spdlog.h>
+
+#include "http2/grpc_message.h"
+
+namespace weir {
+namespace {
+
+constexpr std::string_view kContentType = "application/grpc";
+
+constexpr auto kAnswerFields =
+    std::to_array<Http2Field>({{":status", "200"}, {"content-type", kContentType}});
+
+bool IsGrpc(const Http2Fields& fields) {
+  const std::string& type = fields.content_type;
+  return fields.method == "POST" && (type == kContentType || type == "application/grpc+proto");
+}
+
+// What a client has sent that is closed for it.
+std::string_view TextOf(Http2Flood flood) {
+  if (flood == Http2Flood::kNone) return "what is no HTTP/2";
+  return flood == Http2Flood::kResets ? "too many resets of calls"
+                                      : "too many frames without calls";
+}
+
+}  // namespace
+
+GrpcSession::GrpcSession(Worker& worker, std::shared_ptr<ClientRecord> record, HttpServices& http)
+    : worker_(worker), http_(http), record_(std::move(record)), work_(worker) {
+  http2_.emplace(static_cast<Http2Receiver&>(*this));
+  worker_.services.http2.Open();
+}
+
+GrpcSession::~GrpcSession() { DropUnfinished(); }
+
+void GrpcSession::DropUnfinished() {
+  if (!http2_) return;
+  http2_.reset();
+  worker_.services.http2.Close(why_closed_);
+}
+
+ClientSession::Turn GrpcSession::Execute(std::string_view unread, std::string& out) {
+  const HostInstant now = worker_.services.clock.HostNow();
+  record_->last_active_ns.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+  if (closing_ || record_->killed.load(std::memory_order_relaxed)) return {.next = Next::kClose};
+  // Any of the bytes may be a password.
+  Turn turn = {.had_secret = true};
+  work_.Begin();
+  const std::size_t out_begin = out.size();
+  http2_->ResetOverdue(now, kGrpcCallTime);
+  while (!http2_->has_ended()) {
+    RunComplete();
+    http2_->Flush(out);
+    if (work_.units() >= kWorkPerTurn || out.size() - out_begin >= kReplyBytesPerTurn) {
+      turn.next = Next::kContinue;
+      break;
+    }
+    if (turn.consumed == unread.size()) break;
+    const Http2FrameWatch::Read read =
+        http2_->Receive(unread.substr(turn.consumed), now, kWorkPerTurn - work_.units());
+    turn.consumed += read.bytes;
+    work_.Charge(read.controls);
+  }
+  SendUpdates();
+  http2_->Flush(out);  // ahead of GOAWAY
+  End(now, turn.next == Next::kRead);
+  http2_->Flush(out);
+  if (http2_->has_ended()) {
+    NoteEnd();
+    turn.next = Next::kClose;
+  }
+  work_.End(turn.consumed, out.size() - out_begin, now);
+  return turn;
+}
+
+// Called within Http2Session::Receive.
+void GrpcSession::OnProgress(Http2Stream& stream) {
+  if (stream.is_answered) return;
+  if (!IsGrpc(stream.fields)) {
+    work_.Charge(1);
+    return Refuse(stream);
+  }
+  if (const std::optional<GrpcError> error = ErrorOf(stream)) {
+    work_.Charge(1);
+    return Fail(stream, *error);
+  }
+  if (stream.is_complete) complete_.push_back(stream.id);
+}
+
+std::optional<GrpcError> GrpcSession::ErrorOf(const Http2Stream& stream) {
+  const Http2Fields& fields = stream.fields;
+  if (FindGrpcMethod(fields.path) == nullptr) {
+    return GrpcError{GrpcStatus::kUnimplemented, "ERR no such method"};
+  }
+  const bool is_plain = fields.grpc_encoding.empty() || fields.grpc_encoding == "identity";
+  const GrpcBody body = LookAtGrpcBody(stream.body);
+  if (!is_plain || body == GrpcBody::kCompressed) {
+    return GrpcError{GrpcStatus::kUnimplemented, "ERR messages must not be compressed"};
+  }
+  if (body == GrpcBody::kTooLong) {
+    return GrpcError{GrpcStatus::kResourceExhausted,
+                     absl::StrCat("ERR a message has at most ", kGrpcMessageBytesMax, " bytes")};
+  }
+  if (body == GrpcBody::kTooMany) {
+    return GrpcError{GrpcStatus::kInternal, "ERR a call has one message"};
+  }
+  if (stream.is_complete && body == GrpcBody::kIncomplete) {
+    return GrpcError{GrpcStatus::kInternal, "ERR the message is not complete"};
+  }
+  return std::nullopt;
+}
+
+void GrpcSession::RunComplete() {
+  while (!complete_.empty() && work_.units() < kWorkPerTurn) {
+    Http2Stream* const stream = http2_->Find(complete_.front());
+    complete_.pop_front();
+    if (stream == nullptr) continue;  // The client has reset it.
+    work_.Charge(1);
+    Run(*stream);
+  }
+}
+
+void GrpcSession::Run(Http2Stream& stream) {
+  was_served_ = true;
+  GrpcResult result =
+      FindGrpcMethod(stream.fields.path)->handler(GrpcMessageOf(stream.body), context());
+  if (const auto* const message = std::get_if<std::string>(&result)) {
+    Answer(stream, *message);
+  } else if (const auto* const error = std::get_if<GrpcError>(&result)) {
+    Fail(stream, *error);
+  } else {
+    Last(stream, std::get<std::unique_ptr<GrpcUpdates>>(std::move(result)));
+  }
+}
+
+void GrpcSession::Answer(Http2Stream& stream, std::string_view message) {
+  constexpr auto kOk = std::to_array<Http2Field>({{"grpc-status", "0"}});
+  std::string body;
+  AppendGrpcMessage(message, body);
+  http2_->Begin(stream, kAnswerFields);
+  http2_->Write(stream, body);
+  http2_->End(stream, kOk);
+  http2_->DropBody(stream);
+  http_.responses.Add(FindGrpcMethod(stream.fields.path)->group, 200);
+}
+
+void GrpcSession::Fail(Http2Stream& stream, const GrpcError& error) {
+  const std::string status = absl::StrCat(static_cast<int>(error.status));
+  const std::string text = GrpcMessageField(error.text);
+  http2_->Answer(stream, std::to_array<Http2Field>({{":status", "200"},
+                                                    {"content-type", kContentType},
+                                                    {"grpc-accept-encoding", "identity"},
+                                                    {"grpc-status", status},
+                                                    {"grpc-message", text}}));
+  http2_->DropBody(stream);
+  const GrpcMethod* const method = FindGrpcMethod(stream.fields.path);
+  http_.responses.Add(method ? method->group : HttpRouteGroup::kNone, 200);
+}
+
+void GrpcSession::Refuse(Http2Stream& stream) {
+  http2_->Answer(stream, std::to_array<Http2Field>({{":status", "415"}}));
+  http2_->DropBody(stream);
+  http_.responses.Add(HttpRouteGroup::kNone, 415);
+}
+
+void GrpcSession::Last(Http2Stream& stream, std::unique_ptr<GrpcUpdates> updates) {
+  ForgetEnded();
+  if (lasting_.size() == kGrpcUpdatesMax) {
+    return Fail(stream, {GrpcStatus::kResourceExhausted,
+                         absl::StrCat("ERR a connection has at most ", kGrpcUpdatesMax,
+                                      " calls that last")});
+  }
+  stream.may_last = true;
+  http2_->Begin(stream, kAnswerFields);
+  http2_->DropBody(stream);
+  http_.responses.Add(FindGrpcMethod(stream.fields.path)->group, 200);
+  lasting_.push_back({stream.id, std::move(updates)});
+}
+
+void GrpcSession::ForgetEnded() {
+  std::erase_if(lasting_, [&](const Lasting& call) { return !http2_->Find(call.stream); });
+}
+
+void GrpcSession::SendUpdates() {
+  ForgetEnded();
+  for (const Lasting& call : lasting_) {
+    if (!call.updates->has_next(context())) continue;
+    std::string body;
+    AppendGrpcMessage(call.updates->Next(context()), body);
+    http2_->Write(*http2_->Find(call.stream), body);
+  }
+}
+
+void GrpcSession::EndWait(WaitEnd why) {
+  if (end_ != WaitEnd::kClosing) end_ = why;
+}
+
+void GrpcSession::End(HostInstant now, bool is_turn_over) {
+  if (!end_ || http2_->has_ended()) return;
+  if (end_ == WaitEnd::kDemoted && !ends_at_) {
+    http2_->AnnounceEnd();
+    ends_at_ = now + kGrpcLastCallsTime;
+  }
+  const bool is_over = end_ == WaitEnd::kClosing || now >= *ends_at_;
+  if (!is_over || !is_turn_over) return;
+  why_closed_ = end_ == WaitEnd::kClosing ? Http2End::kShutdown : Http2End::kDemotion;
+  http2_->EndNow();
+}
+
+// The connection is to be closed: says why, once.
+void GrpcSession::NoteEnd() {
+  closing_ = true;
+  const Http2Flood flood = http2_->flood();
+  if (flood != Http2Flood::kNone) {
+    why_closed_ = flood == Http2Flood::kResets ? Http2End::kResets : Http2End::kControlFrames;
+  } else if (http2_->is_broken()) {
+    why_closed_ = Http2End::kProtocolError;
+    worker_.counters["protocol_errors"].Add();
+  } else {
+    return;
+  }
+  if (const auto suppressed = worker_.services.http2_throttle.Admit()) {
+    spdlog::warn("closed client {}: it sent {} ({} similar lines suppressed)", record_->address,
+                 TextOf(flood), *suppressed);
+  }
+}
+
+bool GrpcSession::has_news() const noexcept {
+  if (closing_ || !http2_) return false;
+  if (end_ == WaitEnd::kClosing || (end_ && !ends_at_)) return true;
+  if (!wants_ticks()) return false;
+  const HostInstant now = worker_.services.clock.HostNow();
+  if (now >= ends_at_.value_or(HostInstant::max())) return true;
+  if (now >= http2_->FirstOverdue(kGrpcCallTime)) return true;
+  return std::ranges::any_of(
+      lasting_, [&](const Lasting& call) { return call.updates->has_next(context()); });
+}
+
+bool GrpcSession::wants_ticks() const noexcept {
+  return http2_ && (ends_at_ || http2_->streams() > 0);
+}
+
+bool GrpcSession::is_logged_in() const noexcept {
+  return was_served_ || worker_.services.access.ForNewConnection() != nullptr;
+}
+
+}  // namespace weir

@@ -1,0 +1,95 @@
+// One client's side of a connection of HTTP/2, on which it makes calls of gRPC.
+//
+// Calls are answered when they are complete, in that order. The rules of a turn are those of every
+// session (client_session.h): a call is a unit of work, and so is a frame that carries none.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "http2/grpc_status.h"
+#include "http2/http2_session.h"
+#include "server/grpc/grpc_method.h"
+#include "server/http/http_services.h"
+#include "server/session/client_session.h"
+#include "server/session/http2_counters.h"
+#include "server/session/turn_work.h"
+#include "server/session/worker.h"
+
+namespace weir {
+
+// The time from the beginning of a call to the end of its answer, after which it is reset.
+inline constexpr Nanos kGrpcCallTime = std::chrono::seconds{10};
+// The most calls of a connection that last.
+inline constexpr std::size_t kGrpcUpdatesMax = 8;
+// The time after a demotion for which calls that are on their way are answered. The connection is
+// closed at the tick behind it.
+inline constexpr Nanos kGrpcLastCallsTime = std::chrono::milliseconds{500};
+
+class GrpcSession final : public ClientSession, private Http2Receiver {
+ public:
+  // `http` must outlive the session.
+  GrpcSession(Worker& worker, std::shared_ptr<ClientRecord> record, HttpServices& http);
+  ~GrpcSession() override;
+
+  [[nodiscard]] Turn Execute(std::string_view unread, std::string& out) override;
+  void FinishDelayed(std::string& /*replies*/, const WaitOutcome& /*outcome*/) const override {}
+  void EndWait(WaitEnd why) override;
+  [[nodiscard]] bool has_news() const noexcept override;
+  [[nodiscard]] bool wants_ticks() const noexcept override;
+  // Health needs no login, so a client that has asked for it may stay.
+  [[nodiscard]] bool is_logged_in() const noexcept override;
+  [[nodiscard]] std::size_t held_bytes() const override {
+    return http2_ ? http2_->held_bytes() : 0;
+  }
+  // Ends the conversation, too.
+  void DropUnfinished() override;
+  void OnSent() override {}
+
+ private:
+  // A call that lasts.
+  struct Lasting {
+    std::int32_t stream;
+    std::unique_ptr<GrpcUpdates> updates;
+  };
+
+  void OnProgress(Http2Stream& stream) override;
+  // The error of a call that is already known to have one, or nothing.
+  [[nodiscard]] static std::optional<GrpcError> ErrorOf(const Http2Stream& stream);
+  void RunComplete();
+  void Run(Http2Stream& stream);
+  void Answer(Http2Stream& stream, std::string_view message);
+  void Fail(Http2Stream& stream, const GrpcError& error);
+  void Refuse(Http2Stream& stream);
+  void Last(Http2Stream& stream, std::unique_ptr<GrpcUpdates> updates);
+  void ForgetEnded();
+  void SendUpdates();
+  // Does what the end of the server, or of its role, asks for.
+  void End(HostInstant now, bool is_turn_over);
+  void NoteEnd();
+  [[nodiscard]] GrpcContext context() const noexcept {
+    return {worker_.services, end_ == WaitEnd::kClosing};
+  }
+
+  Worker& worker_;
+  HttpServices& http_;
+  const std::shared_ptr<ClientRecord> record_;
+  TurnWork work_;
+  std::optional<Http2Session> http2_;  // until it is dropped
+  std::deque<std::int32_t> complete_;  // streams of calls that are to be answered
+  std::vector<Lasting> lasting_;
+  std::optional<WaitEnd> end_;          // of the server, or of its role
+  std::optional<HostInstant> ends_at_;  // after a demotion that the client was told
+  bool was_served_ = false;             // it has had an answer
+  bool closing_ = false;
+  Http2End why_closed_ = Http2End::kClient;
+};
+
+}  // namespace weir
