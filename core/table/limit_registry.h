@@ -221,8 +221,8 @@ class LimitRegistry {
 
   std::atomic<std::size_t> limits_max_;
   std::array<std::atomic<Chunk*>, kChunksMax> chunks_{};  // published once each, owned by storage_
-  // The ids that were given out so far, and 1. Whoever holds the lock of a partition sees the count
-  // with the ids of its buckets.
+  // The ids that were given out so far, and 1. A thread that holds the lock of a partition sees the
+  // count with the ids of its buckets.
   std::atomic<std::uint32_t> given_out_{1};
 
   mutable Mutex mutex_;
