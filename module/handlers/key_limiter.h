@@ -1,5 +1,5 @@
 // Decides requests on the buckets in Redis's keys, as core/limiter/limiter.h does in the server:
-// with the same rules (core/limiter/plan.h) and the same verdicts.
+// with the same rules (core/limiter/choice.h) and the same verdicts.
 //
 //     KeyLimiter limiter(TheModule(), call);
 //     absl::StatusOr<Verdict> verdict = limiter.Decide(request, now);
@@ -17,8 +17,8 @@
 
 #include "absl/status/statusor.h"
 
+#include "core/limiter/choice.h"
 #include "core/limiter/hold_request.h"
-#include "core/limiter/plan.h"
 #include "core/limiter/reservation.h"
 #include "core/policies/live_bucket.h"
 #include "core/policies/policy.h"

@@ -283,7 +283,7 @@ inline void Plan<kChecks>::AddCheck(std::size_t i, std::size_t first) noexcept {
   if (__builtin_add_overflow(sum, cost, &sum)) sum = std::numeric_limits<std::uint64_t>::max();
 }
 
-// plan.cc instantiates its functions for this plan, and Charge for one check, too.
+// choice.cc instantiates its functions for this plan, and Charge for one check, too.
 extern template class Plan<kManyChecks>;
 extern template Charged Plan<kOneCheck>::Charge(Instant now);
 

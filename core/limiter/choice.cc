@@ -1,4 +1,4 @@
-#include "core/limiter/plan.h"
+#include "core/limiter/choice.h"
 
 #include <algorithm>
 #include <limits>
