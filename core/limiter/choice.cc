@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "core/base/check.h"
+#include "core/base/status.h"
 #include "core/limiter/reservation.h"
 #include "core/rules/join_decisions.h"
 #include "core/rules/rule.h"
@@ -254,6 +256,110 @@ Verdict ReservationVerdict(const Reservation& reservation, std::span<const Bucke
       },
       verdict);
   return verdict;
+}
+
+// --- Alternatives ---
+
+absl::InlinedVector<Request, 2> AlternativesOf(const Request& request) {
+  WEIR_CHECK(request.size() <= kChecksMax);
+  absl::InlinedVector<Request, 2> alternatives;
+  for (std::size_t i = 0; i < request.size();) {
+    const std::size_t end = request.AlternativeWith(i).end;
+    Request& alternative = alternatives.emplace_back();
+    for (; i < end; ++i) alternative.push_back(request[i]);
+  }
+  return alternatives;
+}
+
+absl::Status Choice::LookAtAll(Decider look) {
+  for (std::size_t i = 0; i < alternatives_.size(); ++i) {
+    absl::StatusOr<Verdict> verdict = look(alternatives_[i]);
+    if (!verdict.ok()) return verdict.status();
+    verdict->banned = verdicts_[i].banned;  // by an earlier decision: a look bans nothing
+    verdicts_[i] = *std::move(verdict);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Verdict> Choice::Take(std::size_t winner, Decider take) {
+  absl::StatusOr<Verdict> verdict = take(alternatives_[winner]);
+  if (!verdict.ok()) return verdict;
+  WEIR_CHECK(verdict->allowed);
+  verdicts_[winner] = *std::move(verdict);
+  return Joined(winner);
+}
+
+// Denies all alternatives in their order. A ban changes the numbers of every alternative that asks
+// the same bucket.
+absl::Status Choice::Deny(Decider look, Decider take) {
+  std::uint64_t banned = 0;
+  for (std::size_t i = 0; i < alternatives_.size(); ++i) {
+    absl::StatusOr<Verdict> verdict = take(alternatives_[i]);
+    if (!verdict.ok()) return verdict.status();
+    WEIR_CHECK(!verdict->allowed);
+    banned |= verdict->banned;
+    verdicts_[i] = *std::move(verdict);
+  }
+  return banned == 0 ? absl::OkStatus() : LookAtAll(look);
+}
+
+// The first alternative that is allowed; of a denial the one that passes first.
+std::size_t Choice::First() const {
+  const auto allowed = std::ranges::find_if(verdicts_, &Verdict::allowed);
+  const auto decides = allowed != verdicts_.end()
+                           ? allowed
+                           : std::ranges::min_element(verdicts_, {}, &Verdict::retry_after);
+  return static_cast<std::size_t>(decides - verdicts_.begin());
+}
+
+// The numbers of one alternative, and the decisions of all.
+Verdict Choice::Joined(std::size_t alternative) const {
+  Verdict joined = verdicts_[alternative];
+  joined.decisions.clear();
+  joined.repeated = joined.banned = 0;
+  for (std::size_t i = 0; i < verdicts_.size(); ++i) {
+    const Verdict& verdict = verdicts_[i];
+    const std::size_t begin = joined.decisions.size();
+    if (i == alternative) joined.limit_index += begin;
+    joined.repeated |= verdict.repeated << begin;
+    joined.banned |= verdict.banned << begin;
+    joined.decisions.insert(joined.decisions.end(), verdict.decisions.begin(),
+                            verdict.decisions.end());
+  }
+  return joined;
+}
+
+absl::StatusOr<Verdict> Choice::Look(Decider look) {
+  WEIR_RETURN_IF_ERROR(LookAtAll(look));
+  return Joined(First());
+}
+
+absl::StatusOr<Verdict> Choice::Decide(Decider look, Decider take) {
+  WEIR_RETURN_IF_ERROR(LookAtAll(look));
+  const std::size_t first = First();
+  if (verdicts_[first].allowed) return Take(first, take);
+  WEIR_RETURN_IF_ERROR(Deny(look, take));
+  return Joined(First());
+}
+
+absl::StatusOr<Grant> Choice::Hold(std::optional<std::size_t> repeated, Decider look, Holder hold) {
+  Grant grant;
+  const auto take = [&](const Request& alternative) -> absl::StatusOr<Verdict> {
+    absl::StatusOr<Grant> taken = hold(alternative);
+    if (!taken.ok()) return taken.status();
+    grant = *std::move(taken);
+    return grant.verdict;
+  };
+  absl::StatusOr<Verdict> verdict;
+  if (repeated) {
+    WEIR_RETURN_IF_ERROR(LookAtAll(look));
+    verdict = Take(*repeated, take);
+  } else {
+    verdict = Decide(look, take);
+  }
+  if (!verdict.ok()) return verdict.status();
+  grant.verdict = *std::move(verdict);
+  return grant;
 }
 
 template class Plan<kManyChecks>;

@@ -1,5 +1,6 @@
-// A plan decides one request: it finds the checks that ask the same bucket, decides each bucket,
-// and joins the decisions into a verdict.
+// A plan decides one alternative of a request, mostly the only one: it finds the checks that ask
+// the same bucket, decides each bucket, and joins the decisions into a verdict. A Choice decides a
+// request of several alternatives.
 //
 //     Plan<kManyChecks> plan(request, max_wait);
 //     for (i ...) if (plan.AsksBucket(i)) plan.bucket(i).SetStored(bucket);   // where there is one
@@ -25,6 +26,9 @@
 #include <type_traits>
 
 #include "absl/base/attributes.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
 
 #include "core/base/check.h"
 #include "core/base/instant.h"
@@ -282,6 +286,52 @@ inline void Plan<kChecks>::AddCheck(std::size_t i, std::size_t first) noexcept {
   std::uint64_t& sum = buckets_[first].cost;
   if (__builtin_add_overflow(sum, cost, &sum)) sum = std::numeric_limits<std::uint64_t>::max();
 }
+
+// The alternatives of a request, each as a request of its own.
+[[nodiscard]] absl::InlinedVector<Request, 2> AlternativesOf(const Request& request);
+
+// Decides a request of alternatives by calls about one alternative each, which nothing may come
+// between: all are decided on one state, at one time.
+//
+//     Choice(request).Decide([&](const Request& one) { return limiter.Peek(one, now); },
+//                            [&](const Request& one) { return limiter.Decide(one, now); });
+//
+// The first alternative that passes alone is charged, and nothing else changes. If none passes,
+// each is denied in its order, so that clamps and bans are written. The verdict has the decisions
+// of all checks: what each limit said in its own alternative, and for those behind the winner what
+// it would have said. The other numbers are those of the winner or, in a denial, of the alternative
+// that passes first, as they are after all bans.
+//
+// Fails as the calls do: a denial must not. Not thread-safe. Cost: a look at each alternative, and
+// one more decision; in a denial one of each.
+class Choice {
+ public:
+  // Decides a request without further alternatives.
+  using Decider = absl::FunctionRef<absl::StatusOr<Verdict>(const Request& alternative)>;
+
+  explicit Choice(const Request& request)
+      : alternatives_(AlternativesOf(request)), verdicts_(alternatives_.size()) {}
+
+  // The verdict that Decide would give, without bans. `look` changes nothing.
+  [[nodiscard]] absl::StatusOr<Verdict> Look(Decider look);
+  // `take` decides as `look` does, and keeps the changes.
+  [[nodiscard]] absl::StatusOr<Verdict> Decide(Decider look, Decider take);
+  // The same for a request that holds what it takes. `repeated`: the alternative whose hold it
+  // renews, whatever the others say; `hold` then renews it.
+  using Holder = absl::FunctionRef<absl::StatusOr<Grant>(const Request& alternative)>;
+  [[nodiscard]] absl::StatusOr<Grant> Hold(std::optional<std::size_t> repeated, Decider look,
+                                           Holder hold);
+
+ private:
+  [[nodiscard]] absl::Status LookAtAll(Decider look);
+  [[nodiscard]] absl::StatusOr<Verdict> Take(std::size_t winner, Decider take);
+  [[nodiscard]] absl::Status Deny(Decider look, Decider take);
+  [[nodiscard]] std::size_t First() const;
+  [[nodiscard]] Verdict Joined(std::size_t alternative) const;
+
+  const absl::InlinedVector<Request, 2> alternatives_;
+  absl::InlinedVector<Verdict, 2> verdicts_;  // one for each
+};
 
 // choice.cc instantiates its functions for this plan, and Charge for one check, too.
 extern template class Plan<kManyChecks>;

@@ -27,6 +27,10 @@ constexpr std::size_t kVisitsPerPart = 16;
 // own holds.
 constexpr std::size_t kDueForRoom = 64;
 
+absl::Status AnotherRequest(const HoldRequest& request) {
+  return absl::AlreadyExistsError(absl::StrCat("hold ", Quote(request.id), " is another request"));
+}
+
 }  // namespace
 
 // --- Buckets of held limits ---
@@ -81,16 +85,16 @@ void HoldKeeper::CountExpired(const HoldTable& holds, Instant now) noexcept {
 
 // --- Reserving ---
 
-absl::StatusOr<HoldKeeper::Repeated> HoldKeeper::FindRepeated(std::span<const StoredKey> keys,
-                                                              const HoldRequest& request,
-                                                              Instant now) {
+// Returns the open hold of each key, null where there is none.
+absl::StatusOr<HoldKeeper::Repeated> HoldKeeper::FindOpen(std::span<const StoredKey> keys,
+                                                          const HoldRequest& request, Instant now) {
   Repeated open;
   bool has_mark = false;
   bool is_other = false;
   for (const StoredKey& key : keys) {
     const HoldTable* const holds = key.store->holds();
     Hold* const found = holds ? holds->FindOpen(key.key, request.id) : nullptr;
-    if (found) open.push_back(found);
+    open.push_back(found);
     is_other = is_other || (found && found->terms().request != request.words);
     const Hold* const mark = holds ? holds->FindMark(key.key, request.id) : nullptr;
     has_mark = has_mark || (mark && mark->expiry() > now);
@@ -98,11 +102,70 @@ absl::StatusOr<HoldKeeper::Repeated> HoldKeeper::FindRepeated(std::span<const St
   if (has_mark) {
     return absl::FailedPreconditionError(absl::StrCat("hold ", Quote(request.id), " is settled"));
   }
-  if (is_other || (!open.empty() && open.size() < keys.size())) {
-    return absl::AlreadyExistsError(
-        absl::StrCat("hold ", Quote(request.id), " is another request"));
-  }
+  if (is_other) return AnotherRequest(request);
   return open;
+}
+
+absl::StatusOr<HoldKeeper::Repeated> HoldKeeper::FindRepeated(std::span<const StoredKey> keys,
+                                                              const HoldRequest& request,
+                                                              Instant now) {
+  absl::StatusOr<Repeated> open = FindOpen(keys, request, now);
+  if (!open.ok()) return open;
+  open->erase(std::remove(open->begin(), open->end(), nullptr), open->end());
+  if (!open->empty() && open->size() < keys.size()) return AnotherRequest(request);
+  return open;
+}
+
+absl::StatusOr<std::optional<std::size_t>> HoldKeeper::FindRepeatedAlternative(
+    const Request& request, std::span<const StoredKey> keys,
+    std::span<const std::size_t> key_of_check, const HoldRequest& hold, Instant now) const {
+  const absl::StatusOr<Repeated> open = FindOpen(keys, hold, now);
+  if (!open.ok()) return open.status();
+  std::uint64_t held = 0;  // a bit for each key
+  for (std::size_t k = 0; k < keys.size(); ++k) {
+    if ((*open)[k]) held |= std::uint64_t{1} << k;
+  }
+  std::optional<std::size_t> found;
+  if (held == 0) return found;
+  for (std::size_t i = 0; i < request.size();) {
+    const Request::Range checks = request.AlternativeWith(i);
+    const std::size_t alternative = request.AlternativeOf(i);
+    std::uint64_t asked = 0;
+    for (; i < checks.end; ++i) asked |= std::uint64_t{1} << key_of_check[i];
+    if (asked != held) continue;
+    if (HoldsAlternative(request, checks, key_of_check, *open)) return alternative;
+    if (!found) found = alternative;
+  }
+  if (!found) return AnotherRequest(hold);
+  return found;
+}
+
+// True if the holds, one for each key, have the limits of these checks with their costs. (A shadow
+// limit that denied has a cost of 0.)
+bool HoldKeeper::HoldsAlternative(const Request& request, Request::Range checks,
+                                  std::span<const std::size_t> key_of_check,
+                                  std::span<Hold* const> holds) const {
+  std::size_t parts = 0;
+  for (std::size_t i = checks.begin; i < checks.end; ++i) {
+    LimitHint no_hint;
+    const std::optional<LimitId> id = registry_.Find(*request[i].limit, no_hint);
+    if (!request[i].limit->has_bucket()) continue;
+    std::uint64_t cost = 0;
+    bool is_first = true;
+    for (std::size_t j = checks.begin; j < checks.end; ++j) {
+      if (!AskOneBucket(request[i], request[j])) continue;
+      is_first = is_first && j >= i;
+      cost += static_cast<std::uint64_t>(request[j].cost);
+    }
+    if (!is_first) continue;
+    ++parts;
+    const auto is_its = [&](const HoldPart& part) {
+      return part.limit == id && (part.cost == cost || part.cost == 0);
+    };
+    if (std::ranges::none_of(holds[key_of_check[i]]->parts(), is_its)) return false;
+  }
+  for (const Hold* const hold : holds) parts -= hold ? hold->parts().size() : 0;
+  return parts == 0;
 }
 
 void HoldKeeper::Renew(HoldStore& store, Hold& hold, Instant expiry) {

@@ -87,6 +87,13 @@ class HoldKeeper {
   [[nodiscard]] static absl::StatusOr<Repeated> FindRepeated(std::span<const StoredKey> keys,
                                                              const HoldRequest& request,
                                                              Instant now);
+  // Returns the alternative that has such a hold, which the request then renews; nothing if no key
+  // has one. `keys`: those of all alternatives; `key_of_check`: the place of each check's among
+  // them. Of alternatives about the same keys, the hold's limits and costs tell which one it is.
+  // Fails as FindRepeated does. Requires: a request of alternatives.
+  [[nodiscard]] absl::StatusOr<std::optional<std::size_t>> FindRepeatedAlternative(
+      const Request& request, std::span<const StoredKey> keys,
+      std::span<const std::size_t> key_of_check, const HoldRequest& hold, Instant now) const;
   // Begins the TTL of an open hold again.
   void Renew(HoldStore& store, Hold& hold, Instant expiry);
   // Replaces the decisions of a plan by the numbers of now, as a refund of nothing has them.
@@ -145,6 +152,11 @@ class HoldKeeper {
     return count.load(std::memory_order_relaxed);
   }
   void Expire(const StoredKey& key, Holds due);
+  [[nodiscard]] static absl::StatusOr<Repeated> FindOpen(std::span<const StoredKey> keys,
+                                                         const HoldRequest& request, Instant now);
+  [[nodiscard]] bool HoldsAlternative(const Request& request, Request::Range checks,
+                                      std::span<const std::size_t> key_of_check,
+                                      std::span<Hold* const> holds) const;
   [[nodiscard]] Limit LimitToSettle(const Hold& hold, std::size_t part) const;
   void SettlePart(const SettledHold& settled, std::size_t part, const Limit& limit, Instant now);
   void StoreHeldBucket(HoldStore& store, const SlotKey& slot, Instant now) const;

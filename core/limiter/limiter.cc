@@ -222,6 +222,9 @@ absl::Status Limiter::DecideMany(const Request& request, Instant now, Introducer
 // instructions.
 absl::StatusOr<Verdict> Limiter::Decide(const Request& request, Instant now,
                                         Introducer introducer) {
+  if (ABSL_PREDICT_FALSE(request.has_alternatives())) {
+    return DecideAlternatives(request, now, introducer);
+  }
   absl::StatusOr<Verdict> verdict(absl::in_place);
   absl::Status status = request.size() == 1
                             ? DecideChecks<kOneCheck>(request, now, introducer, *verdict)
@@ -234,7 +237,25 @@ absl::StatusOr<Verdict> Limiter::Decide(const Request& request, Instant now,
   return verdict;
 }
 
+absl::StatusOr<Verdict> Limiter::DecideAlternatives(const Request& request, Instant now,
+                                                    Introducer introducer) {
+  absl::StatusOr<Verdict> verdict;
+  const absl::Status status = WithRoomForLimits([&] {
+    const AlternativesLock lock(*this, request, now);
+    verdict = Choice(request).Decide(
+        [&](const Request& one) { return Peek(one, lock.now()); },
+        [&](const Request& one) { return Decide(one, lock.now(), introducer); });
+    return verdict.status();
+  });
+  WEIR_DCHECK(status == verdict.status());
+  return verdict;
+}
+
 Verdict Limiter::Peek(const Request& request, Instant now) {
+  if (ABSL_PREDICT_FALSE(request.has_alternatives())) {
+    const AlternativesLock lock(*this, request, now);
+    return *Choice(request).Look([&](const Request& one) { return Peek(one, lock.now()); });
+  }
   LockedRequest<kManyChecks> locked(*this, request, now);
   locked.plan.Decide(locked.now, Purpose::kLook);
   Verdict verdict;
@@ -243,6 +264,10 @@ Verdict Limiter::Peek(const Request& request, Instant now) {
 }
 
 bool Limiter::WouldChange(const Request& request, Instant now) {
+  if (ABSL_PREDICT_FALSE(request.has_alternatives())) {
+    return std::ranges::any_of(AlternativesOf(request),
+                               [&](const Request& one) { return WouldChange(one, now); });
+  }
   LockedRequest<kManyChecks> locked(*this, request, now);
   locked.plan.Decide(locked.now, Purpose::kTake);
   return locked.plan.allowed() || locked.plan.banned() != 0;

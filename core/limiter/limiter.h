@@ -1,4 +1,5 @@
-// The limiter: decides requests on the buckets, all or nothing, each at one execution time.
+// The limiter: decides requests on the buckets, all or nothing, each at one execution time. Of a
+// request with alternatives (choice.h) it decides the first that passes.
 //
 //     Limiter limiter({.secret = RandomHashSecret()});
 //     const Limit limit = *ParseLimitWord("10/s")->limit;
@@ -51,6 +52,8 @@ class Limiter {
   class PolicyTrim;  // policy_trim.h
 
   explicit Limiter(const LimiterOptions& options);
+
+  // Of the following calls Decide, Peek, WouldChange and DecideAndHold take alternatives.
 
   // Decides all checks on one state; if all admit, charges all, else none. A cost of 0 writes and
   // creates nothing, and neither does a denial (except for a clamp, and for the ban of a limit that
@@ -199,6 +202,12 @@ class Limiter {
   template <std::size_t kChecks>
   [[nodiscard]] absl::Status DecideChecks(const Request& request, Instant now,
                                           Introducer introducer, Verdict& verdict);
+  class AlternativesLock;
+  [[nodiscard]] absl::StatusOr<Verdict> DecideAlternatives(const Request& request, Instant now,
+                                                           Introducer introducer);
+  [[nodiscard]] absl::StatusOr<Grant> HoldAlternative(const Request& request,
+                                                      const HoldRequest& hold, Instant now,
+                                                      Introducer introducer);
   [[nodiscard]] absl::Status DecideMany(const Request& request, Instant now, Introducer introducer,
                                         Verdict& verdict);
   template <std::size_t kChecks>

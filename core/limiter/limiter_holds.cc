@@ -7,6 +7,7 @@
 
 #include "core/base/check.h"
 #include "core/base/status.h"
+#include "core/limiter/choice.h"
 #include "core/limiter/hold_keeper.h"
 #include "core/limiter/hold_sums.h"
 #include "core/limiter/limiter.h"
@@ -44,6 +45,18 @@ class Limiter::HoldOpening {
 
   [[nodiscard]] absl::Status RenewOrOpen(Grant& grant);
 
+  // The alternative that the request renews, as HoldKeeper finds it.
+  [[nodiscard]] absl::StatusOr<std::optional<std::size_t>> FindRepeatedAlternative(
+      const Request& request) const {
+    absl::InlinedVector<std::size_t, 4> key_of_check;
+    for (const Check& check : request) {
+      key_of_check.push_back(
+          static_cast<std::size_t>(std::ranges::find(hashes_, check.hash) - hashes_.begin()));
+    }
+    return limiter_.table_.keeper.FindRepeatedAlternative(request, keys_, key_of_check, request_,
+                                                          locked_.now);
+  }
+
  private:
   [[nodiscard]] absl::Status Open(Grant& grant);
   [[nodiscard]] absl::Status InternAll();
@@ -62,10 +75,32 @@ absl::StatusOr<Grant> Limiter::DecideAndHold(const Request& request, const HoldR
                                              Instant now, Introducer introducer) {
   WEIR_CHECK(hold.ttl > Nanos{0});
   WEIR_CHECK(hold.ttl <= kHoldMax);
+  if (request.has_alternatives()) return HoldAlternative(request, hold, now, introducer);
   Grant grant;
   const auto attempt = [&] {
     LockedRequest<kManyChecks> locked(*this, request, now);
     return HoldOpening(*this, locked, hold, introducer).RenewOrOpen(grant);
+  };
+  const absl::Status status = TryWithRoom(attempt(), attempt);
+  if (!status.ok()) return status;
+  return grant;
+}
+
+absl::StatusOr<Grant> Limiter::HoldAlternative(const Request& request, const HoldRequest& hold,
+                                               Instant asked, Introducer introducer) {
+  absl::StatusOr<Grant> grant;
+  const auto attempt = [&]() -> absl::Status {
+    const AlternativesLock lock(*this, request, asked);
+    const Instant now = lock.now();
+    const auto repeated = [&] {
+      LockedRequest<kManyChecks> locked(*this, request, now);
+      return HoldOpening(*this, locked, hold, introducer).FindRepeatedAlternative(request);
+    }();
+    if (!repeated.ok()) return repeated.status();
+    grant = Choice(request).Hold(
+        *repeated, [&](const Request& one) { return Peek(one, now); },
+        [&](const Request& one) { return DecideAndHold(one, hold, now, introducer); });
+    return grant.status();
   };
   const absl::Status status = TryWithRoom(attempt(), attempt);
   if (!status.ok()) return status;

@@ -15,6 +15,8 @@
 #include "core/base/check.h"
 #include "core/limiter/choice.h"
 #include "core/limiter/limiter.h"
+#include "core/table/bucket_table.h"
+#include "core/table/partition_set.h"
 
 namespace weir {
 
@@ -81,6 +83,30 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline Instant Limiter::ExecutionTime(const KeysLoc
   WEIR_CHECK(now <= kInstantMax);
   return now;
 }
+
+// Keeps the partitions of a request locked, so that the calls about its alternatives are one unit,
+// and tells the time of all of them.
+class Limiter::AlternativesLock {
+ public:
+  AlternativesLock(Limiter& limiter, const Request& request, Instant asked)
+      : isolation_(limiter.table_.buckets, PartitionsOf(request)),
+        now_(
+            ExecutionTime(ReservationLock(limiter.table_.buckets, request.size(),
+                                          [&](std::size_t i) { return request[i].hash.partition; }),
+                          asked)) {}
+
+  [[nodiscard]] Instant now() const noexcept { return now_; }
+
+ private:
+  static PartitionSet PartitionsOf(const Request& request) {
+    PartitionSet partitions;
+    for (const Check& check : request) partitions.Add(check.hash.partition);
+    return partitions;
+  }
+
+  const TableIsolation isolation_;
+  const Instant now_;
+};
 
 // Finds the bucket of a check. Requires: its partition is locked. Inline, because a call would make
 // a decision 4 % slower.
