@@ -12,7 +12,7 @@
 namespace weir {
 
 // Calls visit(key) for each key, an element of `words`: at the positions that the row names, and,
-// in a command with AND groups, after each AND, unless that is the id of a HOLD. `words` is the
+// in a command with groups, after each AND or OR, unless that is the id of a HOLD. `words` is the
 // whole request, the command's name first. Requires: the row's arity allows that many words.
 template <typename Visit>
 void ForEachKey(const CommandSpec& spec, std::span<const std::string_view> words, Visit visit) {
@@ -25,7 +25,7 @@ void ForEachKey(const CommandSpec& spec, std::span<const std::string_view> words
   if (!spec.Is(kAndKeys)) return;
   std::size_t key = first;
   for (std::size_t i = first + 1; i + 1 < words.size(); ++i) {
-    if (!EqualsIgnoreCase(words[i], "AND")) continue;
+    if (!EqualsIgnoreCase(words[i], "AND") && !EqualsIgnoreCase(words[i], "OR")) continue;
     if (i - 1 != key && EqualsIgnoreCase(words[i - 1], "HOLD")) return;  // No key follows a HOLD.
     key = ++i;
     visit(words[key]);

@@ -56,7 +56,7 @@ enum CommandFlags : std::uint32_t {
   kNoAuth = 1 << 5,     // also before AUTH
   kLoading = 1 << 6,    // also while state is loaded
   kContainer = 1 << 7,  // has subcommands: "CLIENT" is followed by rows "CLIENT|ID", ...
-  kAndKeys = 1 << 8,    // a further key follows each AND
+  kAndKeys = 1 << 8,    // a further key follows each AND or OR
   // Changes stored state whenever it succeeds, so it is refused while changes must be saved and
   // cannot be. (Commands that decide still answer denials then.)
   kAlwaysChanges = 1 << 9,

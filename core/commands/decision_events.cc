@@ -23,11 +23,20 @@ std::uint64_t SumOf(std::uint64_t a, std::uint64_t b) {
   return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<std::uint64_t>::max() : sum;
 }
 
+// True if an event may tell of the check: of several alternatives one that is the winner's or, in a
+// denial, the one that decided.
+bool IsTold(const Request& checks, const Verdict& verdict, std::size_t check) {
+  if (!checks.has_alternatives()) return true;
+  if (!verdict.allowed) return check == verdict.limit_index;
+  return checks.AlternativeOf(check) == checks.AlternativeOf(verdict.limit_index);
+}
+
 // The costs of all checks that ask the bucket of check `first`, taken `times` times.
 std::uint64_t CostOf(const Request& checks, const Verdict& verdict, std::size_t first,
                      std::int64_t times) {
   auto cost = static_cast<std::uint64_t>(checks[first].cost);
-  for (std::size_t i = first + 1; verdict.repeated >> first != 0 && i < checks.size(); ++i) {
+  const std::size_t end = checks.AlternativeWith(first).end;
+  for (std::size_t i = first + 1; verdict.repeated >> first != 0 && i < end; ++i) {
     const bool is_repeated = (verdict.repeated >> i & 1) != 0;
     if (!is_repeated || !AskOneBucket(checks[first], checks[i])) continue;
     cost = SumOf(cost, static_cast<std::uint64_t>(checks[i].cost));
@@ -60,7 +69,7 @@ bool ComesBackBitByBit(const Limit& limit) {
 void DecisionEvents::Collect(const ParsedRequest& request, const Verdict& verdict,
                              std::int64_t times, const EventTerms& terms) {
   for (std::size_t i = 0; i < verdict.decisions.size(); ++i) {
-    if ((verdict.repeated >> i & 1) != 0) continue;
+    if ((verdict.repeated >> i & 1) != 0 || !IsTold(request.checks, verdict, i)) continue;
     const Answer answer = {request.checks[i], NameOf(request, i), verdict.decisions[i]};
     if (!answer.decision.allowed) {
       AddDenied(answer, terms);

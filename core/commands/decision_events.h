@@ -2,7 +2,8 @@
 // that have used most of a limit.
 //
 //     weir:denied    limit retry_after_ms key
-//         A limit has denied the key: the first time, then at most once an interval.
+//         A limit has denied the key: the first time, then at most once an interval. Of several
+//         alternatives, all of which are denied, the event is that of the reply's limit.
 //     weir:used      percent limit reset_after_ms key
 //         An admission, or a charge, has taken the key's window or held limit across a percentage:
 //         the greatest of those that it has crossed. Token buckets have no such events, since under

@@ -60,6 +60,8 @@ inline constexpr std::array kHoldCommands = {
             "the TTL gives them back. The same words again charge nothing and begin the TTL again. "
             "Only this command, and RL.TAKE with HOLD, take from held limits such as 5,held.",
         .syntax = "key limit [limit ...] [COST cost] [AND (key limit [limit ...] [COST cost]) ...] "
+                  "[OR (key limit [limit ...] [COST cost] "
+                  "[AND (key limit [limit ...] [COST cost]) ...]) ...] "
                   "HOLD id TTL milliseconds [WITHLIMITS] [AT unix-time-ns]",
         .examples = examples::kReserve,
         .handler = HoldRowHandlers::Reserve},

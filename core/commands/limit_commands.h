@@ -18,6 +18,10 @@ inline constexpr KeyPositions kPolicyKey = {.first = 3, .last = 3, .step = 1};
 inline constexpr std::string_view kDecideSyntax =
     "key limit [limit ...] [COST cost] [AND (key limit [limit ...] [COST cost]) ...] [WITHLIMITS] "
     "[AT unix-time-ns]";
+inline constexpr std::string_view kChoiceSyntax =
+    "key limit [limit ...] [COST cost] [AND (key limit [limit ...] [COST cost]) ...] "
+    "[OR (key limit [limit ...] [COST cost] [AND (key limit [limit ...] [COST cost]) ...]) ...] "
+    "[WITHLIMITS] [AT unix-time-ns]";
 
 inline constexpr std::array kLimitCommands = {
     CommandSpec{.name = "CL.THROTTLE",
@@ -39,9 +43,10 @@ inline constexpr std::array kLimitCommands = {
         .keys = kOneKey,
         .group = "limit",
         .complexity = "O(limits)",
-        .summary = "Takes tokens from all limits or from none. Answers allowed (0 or 1), remaining "
-                   "tokens, retry_after_ms (-1: never), reset_after_ms, and which limit decided.",
-        .syntax = kDecideSyntax,
+        .summary = "Takes tokens from all limits or from none; of alternatives (OR) from the first "
+                   "that passes. Answers allowed (0 or 1), remaining tokens, retry_after_ms (-1: "
+                   "never), reset_after_ms, and which limit decided.",
+        .syntax = kChoiceSyntax,
         .examples = examples::kAllow,
         .handler = Handlers::Allow},
     CommandSpec{
@@ -88,7 +93,7 @@ inline constexpr std::array kLimitCommands = {
                 .group = "limit",
                 .complexity = "O(limits)",
                 .summary = "Answers what RL.ALLOW would answer, and changes nothing.",
-                .syntax = kDecideSyntax,
+                .syntax = kChoiceSyntax,
                 .examples = examples::kPeek,
                 .handler = Handlers::Peek},
     CommandSpec{.name = "RL.POLICY",

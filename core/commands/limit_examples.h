@@ -24,6 +24,12 @@ inline constexpr std::array kAllow = {
     Example{"RL.ALLOW api 10/s,keep=5 COST 5", "1 5 0 500 0"},
     Example{"RL.ALLOW api 10/s,keep=5", "0 5 100 500 0"},
     Example{"RL.ALLOW api 10/s,keep=2", "1 4 0 600 0"},
+    Example{"RL.ALLOW plan:7 1/d OR credits:7 100/w", "1 0 0 86400000 0"},
+    Example{"RL.ALLOW plan:7 1/d OR credits:7 100/w", "1 99 0 6048000 1"},
+    Example{"RL.ALLOW plan:7 1/d OR credits:7 100/w COST 200 WITHLIMITS",
+            "0 0 86400000 86400000 0\n"
+            "[[\"1/d\" 0 1 0 86400000 86400000 0 1 0 0]\n"
+            " [\"100/w\" 0 100 99 -1 6048000 1 200 0 1]]"},
     Example{"RL.ALLOW team:7 1M/month,tz=America/New_York,from=15 COST 0", "1 1000000 0 0 0"},
     Example{"RL.ALLOW team:7 1M/month,tz=New_York",
             "ERR invalid limit '1M/month,tz=New_York': unknown time zone 'New_York' (a name of the "
@@ -52,6 +58,8 @@ inline constexpr std::array kCharge = {
     Example{"RL.ALLOW llm 10/m", "0 0 24000 78000 0"},
     Example{"RL.INSPECT llm", "[[\"10/m\" 0 78000 13 0]]"},
     Example{"RL.CHARGE llm 10/m COST 100", "0 0 66000 120000 0"},
+    Example{"RL.CHARGE llm 10/m OR pool 99/m",
+            "ERR OR stands in RL.ALLOW, RL.PEEK and RL.RESERVE only: name what was won"},
 };
 inline constexpr std::array kPeek = {
     Example{"RL.PEEK user:42 10/s COST 10", "1 0 0 1000 0"},
@@ -72,6 +80,9 @@ inline constexpr std::array kReserve = {
             R"([["req-81" 120000 0 "10/s" 1 "100k/m" 1500 "5,held" 1]])"},
     Example{"RL.ALLOW team:7 5,held", "ERR a held limit needs RL.RESERVE"},
     Example{"RL.RESERVE team:7 5,held", "ERR RL.RESERVE needs HOLD id TTL milliseconds"},
+    Example{"RL.RESERVE gpu:1 1,held OR gpu:2 1,held HOLD job-1 TTL 120000", "1 0 0 120000 0"},
+    Example{"RL.RESERVE gpu:1 1,held OR gpu:2 1,held HOLD job-2 TTL 120000", "1 0 0 120000 1"},
+    Example{"RL.COMMIT gpu:2 HOLD job-2", "1 1 0 0 0"},
 };
 inline constexpr std::array kCommit = {
     Example{"RL.RESERVE team:7 10/s 100k/m,cost=1500 HOLD req-81 TTL 120000", "1 9 0 900 0"},

@@ -266,7 +266,7 @@ void LimitHandlers<Host>::Peek(Call& call) {
 template <typename Host>
 void LimitHandlers<Host>::Charge(Call& call) {
   Host host(call);
-  const absl::StatusOr<ParsedRequest> request = ReadRequest(host);
+  const absl::StatusOr<ParsedRequest> request = ReadRequest(host, RequestKind::kChange);
   if (!request.ok()) return host.Fail(request.status());
   const absl::StatusOr<Charged> charged =
       host.limiter().Charge(request->checks, TimeOf(host, *request));
@@ -281,7 +281,7 @@ void LimitHandlers<Host>::Charge(Call& call) {
 template <typename Host>
 void LimitHandlers<Host>::Refund(Call& call) {
   Host host(call);
-  const absl::StatusOr<ParsedRequest> request = ReadRequest(host);
+  const absl::StatusOr<ParsedRequest> request = ReadRequest(host, RequestKind::kChange);
   if (!request.ok()) return host.Fail(request.status());
   const absl::StatusOr<Verdict> verdict =
       host.limiter().Refund(request->checks, TimeOf(host, *request));

@@ -32,20 +32,19 @@
 
 namespace weir {
 
-// A name and its numbers: an array, or in RESP3 a map with the fields' names.
-template <typename Reply, typename Number, std::size_t kCount>
-void WriteNamedNumbers(Reply& reply, std::string_view name,
-                       const std::array<const char*, kCount>& fields,
-                       const std::array<Number, kCount>& numbers) {
+// A name and its numbers, one for each field: an array, or in RESP3 a map with the fields' names.
+template <typename Reply, typename Numbers>
+void WriteNamedNumbers(Reply& reply, std::string_view name, std::span<const char* const> fields,
+                       const Numbers& numbers) {
   const bool as_map = reply.protocol() != 2;
   if (as_map) {
-    reply.Map(1 + kCount);
+    reply.Map(1 + fields.size());
     reply.Bulk("name");
   } else {
-    reply.Array(1 + kCount);
+    reply.Array(1 + fields.size());
   }
   reply.Bulk(name);
-  for (std::size_t i = 0; i < kCount; ++i) {
+  for (std::size_t i = 0; i < fields.size(); ++i) {
     if (as_map) reply.Bulk(fields[i]);
     reply.Integer(static_cast<std::int64_t>(numbers[i]));
   }
@@ -66,8 +65,9 @@ void WriteVerdict(Reply& reply, std::int64_t first, const Verdict& verdict, bool
   reply.Array(verdict.decisions.size());
   for (std::size_t i = 0; i < verdict.decisions.size(); ++i) {
     const AskedLimit asked = asked_at(i);
-    WriteNamedNumbers(reply, asked.name, kDecisionFields,
-                      DecisionNumbers(asked, verdict.decisions[i]));
+    const auto decided = DecisionNumbers(asked, verdict.decisions[i]);
+    WriteNamedNumbers(reply, asked.name, std::span(kDecisionFields).first(DecisionFieldsOf(asked)),
+                      decided);
   }
 }
 

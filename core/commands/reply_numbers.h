@@ -43,18 +43,30 @@ struct AskedLimit {
   std::uint32_t group = 0;  // the index of its key in the command
   std::int64_t cost = 1;
   std::int64_t keep = 0;
+  std::int64_t alternative = -1;  // its index, in a request that has several
 };
 
 // The limit of a check of the request.
 [[nodiscard]] inline AskedLimit AskedLimitAt(const ParsedRequest& request, std::size_t check) {
   const Check& asked = request.checks[check];
-  return {request.limits[check]->name, asked.limit, request.GroupOf(check), asked.cost, asked.keep};
+  const bool has_several = request.checks.has_alternatives();
+  return {request.limits[check]->name,
+          asked.limit,
+          request.GroupOf(check),
+          asked.cost,
+          asked.keep,
+          has_several ? static_cast<std::int64_t>(request.checks.AlternativeOf(check)) : -1};
 }
 
-// The numbers that follow a limit's name in WITHLIMITS, and the names of these numbers.
-inline constexpr std::array<const char*, 8> kDecisionFields = {
-    "allowed", "limit", "remaining", "retry_after_ms", "reset_after_ms", "group", "cost", "keep"};
-[[nodiscard]] inline std::array<std::int64_t, 8> DecisionNumbers(
+// The numbers that follow a limit's name in WITHLIMITS, and the names of these numbers. The last
+// one is left out if the request has no alternatives.
+inline constexpr std::array<const char*, 9> kDecisionFields = {
+    "allowed", "limit", "remaining", "retry_after_ms", "reset_after_ms",
+    "group",   "cost",  "keep",      "alternative"};
+[[nodiscard]] inline std::size_t DecisionFieldsOf(const AskedLimit& asked) noexcept {
+  return kDecisionFields.size() - (asked.alternative < 0 ? 1 : 0);
+}
+[[nodiscard]] inline std::array<std::int64_t, 9> DecisionNumbers(
     const AskedLimit& asked, const Decision& decision) noexcept {
   return {decision.allowed ? 1 : 0,
           asked.limit->capacity_tokens(),
@@ -63,7 +75,8 @@ inline constexpr std::array<const char*, 8> kDecisionFields = {
           CeilMillis(decision.reset_after),
           std::int64_t{asked.group},
           asked.cost,
-          asked.keep};
+          asked.keep,
+          asked.alternative};
 }
 
 }  // namespace weir

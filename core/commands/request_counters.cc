@@ -38,7 +38,21 @@ void RequestCounters::CountDenied(const Check& decider, std::string_view limit) 
   keys_by_limit.Add(limit, decider.key, decider.hash.hash);
 }
 
+void RequestCounters::CountWinner(const ParsedRequest& request, Verdict verdict) {
+  const Request::Range winner = request.checks.AlternativeWith(verdict.limit_index);
+  for (std::size_t i = 0; i < request.checks.size(); ++i) {
+    const bool is_winners = i >= winner.begin && i < winner.end;
+    const bool has_lost = i < winner.begin && !verdict.decisions[i].allowed &&
+                          !request.checks[i].limit->shape().shadow;
+    // What is marked as repeated is not counted.
+    if (!is_winners && !has_lost) verdict.repeated |= std::uint64_t{1} << i;
+  }
+  Count(request, verdict, true);
+}
+
 void RequestCounters::Count(const ParsedRequest& request, const Verdict& verdict) {
+  if (verdict.allowed && request.checks.has_alternatives()) [[unlikely]]
+    return CountWinner(request, verdict);
   Count(request, verdict, verdict.allowed);
 }
 

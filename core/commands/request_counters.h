@@ -31,7 +31,8 @@ class RequestCounters {
   RequestCounters(const RequestCounters&) = delete;
   RequestCounters& operator=(const RequestCounters&) = delete;
 
-  // Counts the verdict of a request that takes tokens.
+  // Counts the verdict of a request that takes tokens. Of a request with alternatives that passes
+  // counts the limits of the winner, and as denials those that made an earlier alternative lose.
   void Count(const ParsedRequest& request, const Verdict& verdict);
   // Counts a charge as allowed if RL.ALLOW would have admitted it, else as denied; likewise each of
   // its limits.
@@ -55,6 +56,7 @@ class RequestCounters {
 
  private:
   void Count(const ParsedRequest& request, const Verdict& verdict, bool taken);
+  void CountWinner(const ParsedRequest& request, Verdict verdict);
   void CountDenied(const Check& decider, std::string_view limit);
   // Adds one to a count of the limits of `checks`, which has a bit for each check of the request.
   void AddTo(Counter LimitCounters::*count, const ParsedRequest& request, std::uint64_t checks);

@@ -27,12 +27,14 @@ absl::string_view WhatFollowsCost(RequestKind kind) {
     case RequestKind::kWait:
       return "then AND key limit ..., then TIMEOUT and WITHLIMITS once each";
     case RequestKind::kReserve:
-      return "then AND key limit ..., then HOLD, TTL, WITHLIMITS and AT once each";
+      return "then AND or OR key limit ..., then HOLD, TTL, WITHLIMITS and AT once each";
+    case RequestKind::kChange:
+      return "then AND key limit ..., then WITHLIMITS and AT once each";
     case RequestKind::kDecide:
     case RequestKind::kLook:
       break;
   }
-  return "then AND key limit ..., then WITHLIMITS and AT once each";
+  return "then AND or OR key limit ..., then WITHLIMITS and AT once each";
 }
 
 // The limits of the key's override of the word's policy, or null.
@@ -58,7 +60,7 @@ class RequestReader {
   absl::Status Read() {
     do {
       WEIR_RETURN_IF_ERROR(ReadGroup());
-    } while (TryAnd());
+    } while (TryNextGroup());
     const std::span<const std::string_view> groups = words_.before();
     while (!words_.AtEnd()) WEIR_RETURN_IF_ERROR(ReadOption());
     if (kind_ == RequestKind::kTake && !Seen(Keyword::kUpto)) {
@@ -74,7 +76,7 @@ class RequestReader {
  private:
   // key limit [limit ...] [COST n]
   absl::Status ReadGroup() {
-    if (words_.AtEnd()) return absl::InvalidArgumentError("expected a key after AND");
+    if (words_.AtEnd()) return words_.NoKey();
     const std::string_view key = words_.Read();
     const KeyHash hash = hashes_.Next(key);
     const std::size_t first = parsed_.checks.size();
@@ -174,6 +176,7 @@ class RequestReader {
   absl::Status ReadOption() {
     const Keyword keyword = words_.PeekKeyword();
     const std::string_view word = words_.Read();
+    if (keyword == Keyword::kOr && !TakesAlternatives()) return NoAlternatives();
     if (!Takes(keyword) || Seen(keyword)) {
       return absl::InvalidArgumentError(absl::StrCat("unexpected ", Quote(word),
                                                      ": after the limits of a key come COST once, ",
@@ -221,9 +224,20 @@ class RequestReader {
     return (seen_ >> static_cast<unsigned>(option) & 1U) != 0;
   }
 
-  // Reads AND, behind which the checks of another key begin.
-  bool TryAnd() {
-    if (!words_.TryKeyword(Keyword::kAnd)) return false;
+  [[nodiscard]] bool TakesAlternatives() const {
+    return kind_ == RequestKind::kDecide || kind_ == RequestKind::kLook ||
+           kind_ == RequestKind::kReserve;
+  }
+
+  // Reads AND or OR, behind which the checks of another key begin.
+  bool TryNextGroup() {
+    const Keyword next = words_.PeekKeyword();
+    if (next == Keyword::kOr && TakesAlternatives()) {
+      parsed_.checks.BeginAlternative();
+    } else if (next != Keyword::kAnd) {
+      return false;
+    }
+    words_.Read();
     const std::size_t last = parsed_.checks.size() - 1;
     parsed_.begins_group |= std::uint64_t{2} << last;  // no bit if there is no room for a check
     return true;

@@ -1,7 +1,9 @@
 // The language of requests: a command's words -> checks.
 //
-//     key limit [limit ...] [COST n] [AND key limit [limit ...] [COST n]] ... [option ...]
+//     request = group [AND group] ... [OR group [AND group] ...] ... [option ...]
+//     group = key limit [limit ...] [COST n]
 //
+//     OR: in deciding, looking and reserving requests; AND binds tighter
 //     option = WITHLIMITS
 //            | AT unix-ns                          in all but waiting requests
 //            | UPTO n                              in taking requests only, required
@@ -38,7 +40,8 @@ namespace weir {
 // The purpose of a request, which decides the options that it may have. Held limits are for
 // requests that hold, and for looks.
 enum class RequestKind {
-  kDecide,  // RL.ALLOW, RL.CHARGE, RL.REFUND
+  kDecide,  // RL.ALLOW
+  kChange,  // RL.CHARGE, RL.REFUND
   kLook,    // RL.PEEK
   kTake,
   kReserve,
@@ -62,7 +65,8 @@ struct ParsedRequest {
 
   Request checks;                               // views into the command's words and the memo
   absl::InlinedVector<CachedLimit*, 4> limits;  // one per check
-  std::uint64_t begins_group = 0;  // one bit per check: set if it is the first one behind an AND
+  // One bit per check: set if it is the first one behind an AND or OR.
+  std::uint64_t begins_group = 0;
   bool with_limits = false;
   std::optional<Instant> at;
   std::int64_t upto = 0;  // >= 1 in a taking request
@@ -73,7 +77,8 @@ struct ParsedRequest {
   std::vector<std::unique_ptr<absl::InlinedVector<CachedLimit, 1>>> overridden;
 };
 
-// True for AND, COST and the names of options, in any case: such a word is never read as a limit.
+// True for AND, OR, COST and the names of options, in any case: such a word is never read as a
+// limit.
 [[nodiscard]] bool IsRequestKeyword(std::string_view word);
 
 // Reads the words after the command's name, and hashes each key once. Errors are kInvalidArgument,

@@ -49,7 +49,7 @@ class SettlementReader {
  private:
   // key [limit ...] [COST n], or a key.
   absl::Status ReadGroup() {
-    if (words_.AtEnd()) return absl::InvalidArgumentError("expected a key after AND");
+    if (words_.AtEnd()) return words_.NoKey();
     const std::string_view text = words_.Read();
     const HashedKey key{text, hashes_.Next(text)};
     const std::size_t place = PlaceOf(key);
@@ -128,6 +128,7 @@ class SettlementReader {
   absl::Status ReadOption() {
     const Keyword keyword = words_.PeekKeyword();
     const std::string_view word = words_.Read();
+    if (keyword == Keyword::kOr) return NoAlternatives();
     if (keyword == Keyword::kHold && parsed_.id.empty()) return words_.ReadHoldId(parsed_.id);
     if (keyword == Keyword::kAt && !parsed_.at) return words_.ReadAt(parsed_.at);
     if (keyword == Keyword::kWithLimits && !parsed_.with_limits) {

@@ -20,6 +20,7 @@ Keyword word_reader_internal::FindKeyword(std::string_view word) noexcept {
   };
   switch (word.size()) {
     case 2:
+      if (is("OR")) return Keyword::kOr;
       return is("AT") ? Keyword::kAt : Keyword::kNone;
     case 3:
       if (is("AND")) return Keyword::kAnd;
@@ -35,6 +36,16 @@ Keyword word_reader_internal::FindKeyword(std::string_view word) noexcept {
     default:
       return Keyword::kNone;
   }
+}
+
+absl::Status WordReader::NoKey() const {
+  const bool is_or = next_ > 0 && KeywordOf(words_[next_ - 1]) == Keyword::kOr;
+  return absl::InvalidArgumentError(absl::StrCat("expected a key after ", is_or ? "OR" : "AND"));
+}
+
+absl::Status NoAlternatives() {
+  return absl::InvalidArgumentError(
+      "OR stands in RL.ALLOW, RL.PEEK and RL.RESERVE only: name what was won");
 }
 
 absl::StatusOr<std::int64_t> WordReader::ReadNumber(std::string_view name, std::int64_t min,

@@ -17,7 +17,7 @@
 namespace weir {
 
 // The words that are never limits, in any case.
-enum class Keyword { kNone, kAnd, kCost, kWithLimits, kAt, kUpto, kTimeout, kHold, kTtl };
+enum class Keyword { kNone, kAnd, kOr, kCost, kWithLimits, kAt, kUpto, kTimeout, kHold, kTtl };
 
 namespace word_reader_internal {
 [[nodiscard]] Keyword FindKeyword(std::string_view word) noexcept;
@@ -29,6 +29,9 @@ namespace word_reader_internal {
       !word.empty() && absl::ascii_isalpha(static_cast<unsigned char>(word.front()));
   return is_name ? word_reader_internal::FindKeyword(word) : Keyword::kNone;
 }
+
+// The error of an OR in a command that has no alternatives.
+[[nodiscard]] absl::Status NoAlternatives();
 
 class WordReader {
  public:
@@ -54,6 +57,9 @@ class WordReader {
     ++next_;
     return true;
   }
+
+  // The error of an AND or OR that was read last, and behind which nothing comes.
+  [[nodiscard]] absl::Status NoKey() const;
 
   // Read the word after a keyword. Fail with kInvalidArgument and an error that names it.
   [[nodiscard]] absl::StatusOr<std::int64_t> ReadNumber(std::string_view name, std::int64_t min,

@@ -220,6 +220,7 @@ absl::StatusOr<Verdict> KeyLimiter::Conclude(OpenedRequest& opened, const Reques
 }
 
 absl::StatusOr<Verdict> KeyLimiter::Decide(const Request& request, Instant now) {
+  if (request.has_alternatives()) return DecideAlternatives(request, now);
   OpenedRequest opened(*this, request, now, redis::kWrite);
   if (!opened.status.ok()) return opened.status;
   opened.plan.Decide(now, Purpose::kTake);
@@ -227,6 +228,7 @@ absl::StatusOr<Verdict> KeyLimiter::Decide(const Request& request, Instant now) 
 }
 
 absl::StatusOr<Verdict> KeyLimiter::Peek(const Request& request, Instant now) {
+  if (request.has_alternatives()) return PeekAlternatives(request, now);
   OpenedRequest opened(*this, request, now, redis::kRead);
   if (!opened.status.ok()) return opened.status;
   opened.plan.Decide(now, Purpose::kLook);
@@ -279,6 +281,7 @@ absl::StatusOr<Admission> KeyLimiter::Reserve(const Request& request, Nanos pati
 
 absl::StatusOr<Grant> KeyLimiter::DecideAndHold(const Request& request, HoldRequest hold,
                                                 Instant now) {
+  if (request.has_alternatives()) return HoldAlternative(request, hold, now);
   OpenedRequest opened(*this, request, now, redis::kWrite);
   if (!opened.status.ok()) return opened.status;
   absl::InlinedVector<StoredKey, 2> keys;
@@ -313,6 +316,39 @@ absl::StatusOr<Grant> KeyLimiter::DecideAndHold(const Request& request, HoldRequ
         [&](std::size_t i) { return opened.key_of_check[i] == k ? opened.ids[i] : std::nullopt; });
   }
   return grant;
+}
+
+// --- Alternatives ---
+
+absl::Status KeyLimiter::OpenAll(const Request& request, Instant now, int mode) {
+  return OpenedRequest(*this, request, now, mode).status;
+}
+
+absl::StatusOr<Verdict> KeyLimiter::DecideAlternatives(const Request& request, Instant now) {
+  WEIR_RETURN_IF_ERROR(OpenAll(request, now, redis::kWrite));
+  return Choice(request).Decide([&](const Request& one) { return Peek(one, now); },
+                                [&](const Request& one) { return Decide(one, now); });
+}
+
+absl::StatusOr<Verdict> KeyLimiter::PeekAlternatives(const Request& request, Instant now) {
+  WEIR_RETURN_IF_ERROR(OpenAll(request, now, redis::kRead));
+  return Choice(request).Look([&](const Request& one) { return Peek(one, now); });
+}
+
+absl::StatusOr<Grant> KeyLimiter::HoldAlternative(const Request& request, const HoldRequest& hold,
+                                                  Instant now) {
+  const auto find_repeated = [&]() -> absl::StatusOr<std::optional<std::size_t>> {
+    OpenedRequest opened(*this, request, now, redis::kWrite);
+    if (!opened.status.ok()) return opened.status;
+    absl::InlinedVector<StoredKey, 2> keys;
+    for (OpenKey& key : opened.keys) keys.push_back(key.stored_key());
+    return module_.keeper.FindRepeatedAlternative(request, keys, opened.key_of_check, hold, now);
+  };
+  const absl::StatusOr<std::optional<std::size_t>> repeated = find_repeated();
+  if (!repeated.ok()) return repeated.status();
+  return Choice(request).Hold(
+      *repeated, [&](const Request& one) { return Peek(one, now); },
+      [&](const Request& one) { return DecideAndHold(one, hold, now); });
 }
 
 absl::StatusOr<Settled> KeyLimiter::SettleHold(const SettleRequest& request, Instant now) {

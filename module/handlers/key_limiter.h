@@ -64,6 +64,14 @@ class KeyLimiter {
                    Instant now);
 
  private:
+  // Of a request with alternatives (core/limiter/choice.h): settles the due holds of all its keys,
+  // and finds the errors that a call about one alternative could meet after others.
+  [[nodiscard]] absl::Status OpenAll(const Request& request, Instant now, int mode);
+  [[nodiscard]] absl::StatusOr<Verdict> DecideAlternatives(const Request& request, Instant now);
+  [[nodiscard]] absl::StatusOr<Verdict> PeekAlternatives(const Request& request, Instant now);
+  [[nodiscard]] absl::StatusOr<Grant> HoldAlternative(const Request& request,
+                                                      const HoldRequest& hold, Instant now);
+
   class SettledKeys;
   struct OpenedRequest;
 

@@ -212,6 +212,39 @@ RL.COMMIT team:7 100k/m,cost=812 HOLD req-81
   request about all of these keys is refused with `too many holds of these keys have expired at
   once: try again`; the next one finds fewer.
 
+## Alternatives
+
+OR joins alternatives, in RL.ALLOW, RL.PEEK and RL.RESERVE: the first one of which all limits admit
+is charged, and nothing else changes. AND binds tighter than OR.
+
+```
+request = group [AND group] ... [OR group [AND group] ...] ... [option ...]
+group   = key limit [limit ...] [COST cost]
+
+RL.ALLOW own:7 10/s AND all 1000/s OR pool 100/s,keep=20 AND all 1000/s
+```
+
+- Each alternative is decided alone on the same state, with its own sums of costs, so a bucket may
+  stand in several. A request has at most 64 limits in all alternatives together.
+- The numbers are those of the alternative that was charged, and `limit_index` counts over all
+  limits of the request, so it names that alternative. If all deny, the numbers are those of the one
+  that passes first, and the request passes after exactly `retry_after_ms`.
+- If one passes, those before it leave nothing, no `ban=` either. If all deny, each is a denial as
+  if it were alone, in their order, and the numbers are those after the bans.
+- An alternative of shadow limits alone always passes. So does a cost of 0, unless it has to keep
+  something.
+- The rows of WITHLIMITS are those of all limits, with a tenth element: the position of their
+  alternative, from 0. An alternative that was not charged shows its untouched buckets; behind the
+  one that was charged, rows show what their limits would have said.
+- RL.RESERVE holds the keys of the alternative that was charged, and no others: RL.COMMIT and
+  RL.CANCEL name those. The same words again renew that hold. An id that a key of any alternative
+  has with other words, or that is settled there, is an error.
+- A user needs the rights to the keys of all alternatives. RL.STATS counts the request once, the
+  limits of the alternative that was charged, and as denials the limits for which an earlier one was
+  not. RL.TOP and `weir:denied` know only of requests of which all alternatives deny, by the limit
+  of the reply.
+- In a command that cannot choose the error is `OR stands in RL.ALLOW, RL.PEEK and RL.RESERVE only`.
+
 ## How replies are printed here
 
 redis-cli prints each value of a reply on a line of its own, as in

@@ -23,7 +23,7 @@ void AppendRows(const Verdict& verdict, JsonWriter json, AskedAt asked_at) {
     const AskedLimit asked = asked_at(i);
     const auto decided = DecisionNumbers(asked, verdict.decisions[i]);
     json.Object().Field("name", asked.name).Field("allowed", decided.front() != 0);
-    AppendFields(kDecisionFields, decided, json);
+    AppendFields(std::span(kDecisionFields).first(DecisionFieldsOf(asked)), decided, json);
     json.EndObject();
   }
   json.EndArray();
@@ -38,6 +38,11 @@ void AppendJsonVerdict(const ParsedRequest& request, std::int64_t first, const V
   json.Object().Field("allowed", numbers.front() != 0);
   if (request.upto > 0) json.Field("granted", first);
   AppendFields(kVerdictFields, numbers, json);
+  if (request.checks.has_alternatives()) {
+    const auto decider =
+        static_cast<std::int64_t>(request.checks.AlternativeOf(verdict.limit_index));
+    json.Field("alternative", verdict.allowed ? decider : -1);
+  }
   if (request.with_limits) {
     AppendRows(verdict, json, [&](std::size_t i) { return AskedLimitAt(request, i); });
   }

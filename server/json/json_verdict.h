@@ -2,6 +2,7 @@
 //
 //     {"allowed":true,"remaining":9,"retry_after_ms":0,"reset_after_ms":3600,"limit":0}
 //
+// A request with OR adds "alternative": the index of the one that was charged, -1 in a denial.
 // RL.TAKE adds "granted" behind "allowed"; RL.COMMIT and RL.CANCEL have "settled" in its place.
 // WITHLIMITS adds an array "limits" at the end, with an object for each limit: its name and
 // kDecisionFields. Pure.

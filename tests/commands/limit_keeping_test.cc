@@ -172,8 +172,8 @@ TEST(RlHelpTest, ListsTheCommandsWithTheirSyntax) {
   for (std::size_t i = 0; i < kGrammar; ++i) EXPECT_EQ(help.elements[i].text, kGrammarHelp[i]);
   EXPECT_EQ(help.elements[kGrammar].text,
             "RL.ALLOW key limit [limit ...] [COST cost] [AND key limit [limit ...] [COST cost] "
-            "...] [WITHLIMITS]"
-            " [AT unix-time-ns]");
+            "...] [OR key limit [limit ...] [COST cost] [AND key limit [limit ...] [COST cost] "
+            "...] ...] [WITHLIMITS] [AT unix-time-ns]");
   EXPECT_THAT(help.elements[kGrammar + 1].text, testing::StartsWith("    Takes tokens"));
   EXPECT_THAT(client.Show("RL.HELP"), testing::HasSubstr("\"RL.RESET key [limit ...]\""));
 }

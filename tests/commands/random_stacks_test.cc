@@ -1,10 +1,11 @@
 // Goal: for any stacks of limits on any keys in any order, a host answers as a set of logs would.
 // Method: random turns over a few keys and limits of every kind, spelled out or stored as policies
-// (repeated checks, shadows, looks, takes, refunds, waits that are served or abandoned, resets),
-// each reply compared with that of a model (model_history.h), rounded as replies are.
+// (repeated checks, shadows, looks, alternatives, takes, refunds, waits that are served or
+// abandoned, resets), each reply compared with that of a model (model_history.h), rounded as
+// replies are.
 #include <algorithm>
-#include <array>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,8 +28,7 @@ constexpr std::size_t kWaitersMax = 4;
 constexpr milliseconds kLongestWait = std::chrono::floor<milliseconds>(kMaxWaitMax);
 
 // The integers in the form of a reply.
-template <std::size_t kCount>
-std::string Integers(const std::array<std::int64_t, kCount>& numbers) {
+std::string Integers(std::span<const std::int64_t> numbers) {
   std::string bytes;
   for (const std::int64_t number : numbers) bytes += ":" + std::to_string(number) + "\r\n";
   return bytes;
@@ -96,7 +96,8 @@ class HostHistory : public ModelHistory {
     const auto carries_cost = [&](std::size_t check) {
       return limits()[checks[check].bucket.second].has_bucket();
     };
-    return i == 0 || checks[i - 1].bucket.first != checks[i].bucket.first || !carries_cost(i) ||
+    return i == 0 || checks[i].begins_alternative ||
+           checks[i - 1].bucket.first != checks[i].bucket.first || !carries_cost(i) ||
            !carries_cost(i - 1);
   }
 
@@ -107,7 +108,7 @@ class HostHistory : public ModelHistory {
       const auto& [key, limit] = checks[i].bucket;
       const std::string cost = std::to_string(checks[i].cost);
       if (BeginsGroup(checks, i)) {
-        if (i > 0) words.emplace_back("AND");
+        if (i > 0) words.emplace_back(checks[i].begins_alternative ? "OR" : "AND");
         words.push_back(KeyNames()[key]);
       }
       words.push_back(words_[limit]);
@@ -128,13 +129,18 @@ class HostHistory : public ModelHistory {
     std::string bytes = (with_limits ? "*6\r\n" : "*5\r\n") + Integers(numbers);
     if (!with_limits) return bytes;
     bytes += "*" + std::to_string(checks.size()) + "\r\n";
+    const bool has_alternatives =
+        std::ranges::any_of(checks, &ModelLimiter::Priced::begins_alternative);
+    std::int64_t alternative = has_alternatives ? 0 : -1;
     std::uint32_t group = 0;
     for (std::size_t i = 0; i < checks.size(); ++i) {
       const Limit& limit = limits()[checks[i].bucket.second];
       if (i > 0 && BeginsGroup(checks, i)) ++group;
-      const AskedLimit asked{"", &limit, group, checks[i].cost, checks[i].keep};
-      bytes += "*9\r\n" + Bulk(LimitText(limit)) +
-               Integers(DecisionNumbers(asked, verdict.decisions[i]));
+      if (checks[i].begins_alternative) ++alternative;
+      const AskedLimit asked{"", &limit, group, checks[i].cost, checks[i].keep, alternative};
+      const auto decided = DecisionNumbers(asked, verdict.decisions[i]);
+      bytes += (has_alternatives ? "*10\r\n" : "*9\r\n") + Bulk(LimitText(limit)) +
+               Integers(std::span(decided).first(DecisionFieldsOf(asked)));
     }
     return bytes;
   }

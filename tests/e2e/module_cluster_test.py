@@ -30,6 +30,8 @@ class ModuleClusterTest(ServerTest):
         limit = f"3/{NEVER}"
         reply = client.call("RL.ALLOW", "a", limit, "AND", "b", limit)
         self.assertRegex(reply, "^CROSSSLOT ")
+        reply = client.call("RL.ALLOW", "a", limit, "OR", "b", limit)
+        self.assertRegex(reply, "^CROSSSLOT ")
         reply = client.call("RL.WAIT", "a", limit, "AND", "b", limit, "TIMEOUT", 1)
         self.assertRegex(reply, "^CROSSSLOT ")
         reply = client.call("RL.ALLOW", "ip:{t7}", limit, "AND", "user:{t7}", limit)
@@ -38,7 +40,7 @@ class ModuleClusterTest(ServerTest):
         self.assertEqual(reply[:2], [1, 1])
         for node in cluster.nodes:
             self.assertEqual(node.call("COMMAND", "GETKEYS", "RL.PEEK", "a", "1/s", "AND", "b",
-                                       "1/s"), [b"a", b"b"])
+                                       "1/s", "OR", "c", "1/s"), [b"a", b"b", b"c"])
 
     def test_policies_are_each_primary_s_own(self):
         cluster = self.cluster()

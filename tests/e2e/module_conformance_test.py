@@ -51,6 +51,8 @@ class ModuleConformanceTest(ServerTest):
         if roll < 0.54:
             return [*self.random_hold(generator, keys, request), *options, "AT", now]
         command = "RL.PEEK" if roll < 0.60 else "RL.ALLOW"
+        if generator.random() < 0.5:
+            request = ["OR" if word == "AND" else word for word in request]
         return [command, *request, *options, "AT", now]
 
     def random_hold(self, generator, keys, request):
@@ -63,7 +65,8 @@ class ModuleConformanceTest(ServerTest):
         if roll < 0.35:
             return ["RL.RESERVE", *request, *hold, *ttl]
         if roll < 0.6:
-            usual = [keys[0], "10/s", "5,held", "@free", "AND", keys[1], "5,held", "4/30d,sliding"]
+            joined = generator.choice(["AND", "OR"])
+            usual = [keys[0], "10/s", "5,held", "@free", joined, keys[1], "5,held", "4/30d,sliding"]
             return ["RL.RESERVE", *usual[: generator.choice([3, 4, 8])], *hold, *ttl]
         words = ["RL.CANCEL" if roll < 0.7 else "RL.COMMIT", keys[0]]
         if words[0] == "RL.COMMIT" and roll < 0.85:

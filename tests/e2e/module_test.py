@@ -48,7 +48,8 @@ def random_request(generator, keys=50):
         return ["RL.RESERVE", key, *limits, "9,held", *hold, "TTL", 3_600_000]
     if roll < 0.65:
         return [generator.choice(["RL.COMMIT", "RL.CANCEL"]), key, *hold]
-    other = ["AND", f"ip:{generator.randrange(keys)}", "7/h"] if roll > 0.9 else []
+    joined = generator.choice(["AND", "OR"])
+    other = [joined, f"ip:{generator.randrange(keys)}", "7/h"] if roll > 0.9 else []
     return ["RL.ALLOW", key, *limits, "COST", generator.randrange(3), *other]
 
 
@@ -258,6 +259,8 @@ class StateTest(ModuleTest):
         self.assertEqual(client.call("RL.ALLOW", "k", limit)[:2], [1, 2])
         words = ["RL.ALLOW", "a", "1/s", "and", "b", "2/s", "COST", "2", "AND", "AND", "3/s"]
         self.assertEqual(client.call("COMMAND", "GETKEYS", *words), [b"a", b"b", b"AND"])
+        words = ["RL.PEEK", "a", "1/s", "or", "b", "2/s", "AND", "OR", "3/s", "OR", "c", "4/s"]
+        self.assertEqual(client.call("COMMAND", "GETKEYS", *words), [b"a", b"b", b"OR", b"c"])
         self.assertIn(b"weir_allowed:2\r\n", client.call("INFO", "weir"))
 
     def test_commands_that_look_need_no_right_to_change(self):
@@ -271,6 +274,7 @@ class StateTest(ModuleTest):
         self.assertEqual(client.call("RL.PEEK", *both)[:2], [1, 3])
         self.assertEqual(len(client.call("RL.INSPECT", "app:1")), 1)
         self.assertRegex(client.call("RL.PEEK", "other", "5/d"), "^NOPERM")
+        self.assertRegex(client.call("RL.PEEK", *both[:2], "OR", "other", "5/d"), "^NOPERM")
         for words in (("ALLOW", *both), ("TAKE", *both[:2], "UPTO", "1"), ("REFUND", *both[:2])):
             self.assertRegex(client.call("RL." + words[0], *words[1:]), "^NOPERM")
         self.assertRegex(client.call("RL.WAIT", "app:1", "5/d", "TIMEOUT", "0"), "^NOPERM")

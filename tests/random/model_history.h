@@ -83,7 +83,7 @@ class ModelHistory {
 
   // Moves the subject's clock from now() to `then`.
   virtual void OnMove(Instant then) = 0;
-  // A decision, a look, a refund, or a take of at most `upto`.
+  // A decision or a look, perhaps of several alternatives, a refund, or a take of at most `upto`.
   virtual void Compare(const Turn& turn, const Checks& checks, std::int64_t upto,
                        const Grant& want) = 0;
   virtual void CompareCharge(const Turn& turn, const Checks& checks, const Charged& want) = 0;
@@ -144,6 +144,13 @@ class ModelHistory {
     return checks;
   }
 
+  // In one of three turns.
+  static void BeginAlternatives(const Turn& turn, Checks& checks) {
+    for (std::size_t i = 1; turn.move.part % 3 == 1 && i < checks.size(); ++i) {
+      checks[i].begins_alternative = turn.asks[i].move.part % 2 == 0;
+    }
+  }
+
   static std::int64_t Tokens(const Move& move, const Limit& limit, const Decision& state) {
     return static_cast<std::int64_t>(
         std::min(CostOf(move, limit, state), std::uint64_t{INT64_MAX}));
@@ -160,10 +167,12 @@ class ModelHistory {
       for (auto& check : checks) check.cost = std::min<std::int64_t>(check.cost, 3);
       want = model_.Take(checks, upto, now_);
     } else if (turn.what == Turn::What::kPeek) {
+      BeginAlternatives(turn, checks);
       want.verdict = model_.Look(checks, now_);
     } else if (turn.what == Turn::What::kRefund) {
       want.verdict = model_.Refund(checks, now_);
     } else {
+      BeginAlternatives(turn, checks);
       want.verdict = model_.Decide(checks, now_);
     }
     last_retry_after_ = want.verdict.retry_after;

@@ -37,8 +37,8 @@ inline BadRequest Bad(std::string_view line, std::string error) {
 
 inline BadRequest Unexpected(std::string_view line, const std::string& word) {
   return Bad(line, "unexpected '" + word +
-                       "': after the limits of a key come COST once, then AND key limit ..., then "
-                       "WITHLIMITS and AT "
+                       "': after the limits of a key come COST once, then AND or OR key limit ..., "
+                       "then WITHLIMITS and AT "
                        "once each");
 }
 
@@ -90,6 +90,10 @@ inline std::vector<BadRequest> BadRequestsOfGroups() {
       Bad("k 10/s AND", no_key),
       Bad("k 10/s COST 1 AND", no_key),
       Bad("k 10/s AND k2 5/s and", no_key),
+      Bad("k 10/s OR", "expected a key after OR"),
+      Bad("k 10/s AND k2 5/s COST 2 or", "expected a key after OR"),
+      Bad("k 10/s OR OR", no_limit + "'OR'"),
+      Bad("k OR k2 10/s", no_limit + "'k'"),
       {ManyLimits(kChecksMax + 1), too_many},
       {ManyGroups(kChecksMax / 2 + 1), too_many},
       {one_bad_too_many, too_many},
@@ -116,6 +120,7 @@ inline std::vector<BadRequest> BadRequestsOfOptions() {
       Unexpected("k 10/s WithLimits withlimits", "withlimits"),
       Unexpected("k 10/s WITHLIMITS COST 1", "COST"),
       Unexpected("k 10/s WITHLIMITS AND k2 5/s", "AND"),
+      Unexpected("k 10/s WITHLIMITS OR k2 5/s", "OR"),
       Unexpected("k 10/s AT 1 AT 2", "AT"),
       Unexpected("k 10/s AT 1 WITHLIMITS at 2", "at"),
       Unexpected("k 10/s AT 1 AND k2 5/s", "AND"),

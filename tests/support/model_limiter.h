@@ -36,14 +36,31 @@ class ModelLimiter {
     BucketName bucket;
     std::int64_t cost;
     std::int64_t keep = 0;
+    bool begins_alternative = false;  // of those that Look and Decide answer
   };
 
   Verdict Look(const std::vector<Priced>& checks, Instant now) const {
-    return Join(checks, Sum(checks), now);
+    return JoinAlternatives(LookAtEach(AlternativesOf(checks), now));
   }
 
+  // The first alternative that passes is charged; if none does, each denies in its order, and the
+  // numbers are those after all bans.
   Verdict Decide(const std::vector<Priced>& checks, Instant now) {
-    return Charge(checks, Sum(checks), now);
+    const auto alternatives = AlternativesOf(checks);
+    std::vector<Verdict> verdicts = LookAtEach(alternatives, now);
+    const auto charge = [&](std::size_t i) {
+      return Charge(alternatives[i], Sum(alternatives[i]), now);
+    };
+    const auto winner = std::ranges::find_if(verdicts, &Verdict::allowed);
+    if (winner != verdicts.end()) {
+      *winner = charge(static_cast<std::size_t>(winner - verdicts.begin()));
+      return JoinAlternatives(verdicts);
+    }
+    std::vector<std::uint64_t> banned;
+    for (std::size_t i = 0; i < alternatives.size(); ++i) banned.push_back(charge(i).banned);
+    verdicts = LookAtEach(alternatives, now);
+    for (std::size_t i = 0; i < alternatives.size(); ++i) verdicts[i].banned = banned[i];
+    return JoinAlternatives(verdicts);
   }
 
   // The greatest number of repetitions that pass, found by halving; 1 if none passes.
@@ -212,6 +229,42 @@ class ModelLimiter {
 
   bool HasBucket(BucketName bucket) const { return limits_[bucket.second].has_bucket(); }
   bool IsShadow(BucketName bucket) const { return limits_[bucket.second].shape().shadow; }
+
+  static std::vector<std::vector<Priced>> AlternativesOf(const std::vector<Priced>& checks) {
+    std::vector<std::vector<Priced>> alternatives;
+    for (const Priced& check : checks) {
+      if (alternatives.empty() || check.begins_alternative) alternatives.emplace_back();
+      alternatives.back().push_back(check);
+    }
+    return alternatives;
+  }
+
+  std::vector<Verdict> LookAtEach(const std::vector<std::vector<Priced>>& alternatives,
+                                  Instant now) const {
+    std::vector<Verdict> verdicts;
+    for (const auto& checks : alternatives) verdicts.push_back(Join(checks, Sum(checks), now));
+    return verdicts;
+  }
+
+  // The numbers of the first alternative that passes or, if none does, of the one that does so
+  // soonest; the decisions of all.
+  static Verdict JoinAlternatives(const std::vector<Verdict>& verdicts) {
+    auto decider = std::ranges::find_if(verdicts, &Verdict::allowed);
+    if (decider == verdicts.end()) {
+      decider = std::ranges::min_element(verdicts, {}, &Verdict::retry_after);
+    }
+    Verdict joined = *decider;
+    joined.decisions.clear();
+    joined.repeated = joined.banned = 0;
+    for (auto verdict = verdicts.begin(); verdict != verdicts.end(); ++verdict) {
+      const std::size_t before = joined.decisions.size();
+      if (verdict == decider) joined.limit_index += before;
+      joined.repeated |= verdict->repeated << before;
+      joined.banned |= verdict->banned << before;
+      for (const Decision& decision : verdict->decisions) joined.decisions.push_back(decision);
+    }
+    return joined;
+  }
 
   // The decision of each limit. If the request does not pass, a limit that would have admitted it
   // shows its untouched bucket.

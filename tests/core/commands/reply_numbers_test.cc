@@ -56,18 +56,21 @@ TEST(ReplyNumbersTest, NumbersOfADecisionAndTheirNames) {
       kDecisionFields,
       ElementsAre(testing::StrEq("allowed"), testing::StrEq("limit"), testing::StrEq("remaining"),
                   testing::StrEq("retry_after_ms"), testing::StrEq("reset_after_ms"),
-                  testing::StrEq("group"), testing::StrEq("cost"), testing::StrEq("keep")));
+                  testing::StrEq("group"), testing::StrEq("cost"), testing::StrEq("keep"),
+                  testing::StrEq("alternative")));
   const Decision denied = {
       .allowed = false, .remaining = 2, .retry_after = Nanos{1}, .reset_after = Nanos{2'000'001}};
   const Limit bucket = LimitOf("10/s,burst=20");
-  EXPECT_THAT(DecisionNumbers({"", &bucket, 2, 3, 4}, denied),
-              ElementsAre(0, 20, 2, 1, 3, 2, 3, 4));
+  EXPECT_THAT(DecisionNumbers({"", &bucket, 2, 3, 4, 5}, denied),
+              ElementsAre(0, 20, 2, 1, 3, 2, 3, 4, 5));
+  EXPECT_EQ(DecisionFieldsOf({"", &bucket, 2, 3, 4, 5}), 9u);
+  EXPECT_EQ(DecisionFieldsOf({"", &bucket}), 8u);
   EXPECT_THAT(DecisionNumbers({"", &bucket}, {.allowed = true, .remaining = 10}),
-              ElementsAre(1, 20, 10, 0, 0, 0, 1, 0));
+              ElementsAre(1, 20, 10, 0, 0, 0, 1, 0, -1));
   // A window's limit is its count.
   const Limit window = LimitOf("10/s,fixed");
   EXPECT_THAT(DecisionNumbers({"", &window}, {.allowed = true}),
-              ElementsAre(1, 10, 0, 0, 0, 0, 1, 0));
+              ElementsAre(1, 10, 0, 0, 0, 0, 1, 0, -1));
 }
 
 }  // namespace

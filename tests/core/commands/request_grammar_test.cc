@@ -102,6 +102,21 @@ TEST_F(RequestGrammarTest, KeepsAndGroups) {
       ElementsAre(0, 0, 1, 2));
 }
 
+TEST_F(RequestGrammarTest, AlternativesOfGroups) {
+  const ParsedRequest& request = Parse("a 1/s AND b 1/s 2/s COST 2 OR a 3/s or c 1/s AND OR 1/s");
+  EXPECT_THAT(Keys(), ElementsAre("a", "b", "b", "a", "c", "OR"));
+  std::vector<std::size_t> alternatives;
+  std::vector<std::uint32_t> groups;
+  for (std::size_t i = 0; i < request.checks.size(); ++i) {
+    alternatives.push_back(request.checks.AlternativeOf(i));
+    groups.push_back(request.GroupOf(i));
+  }
+  EXPECT_THAT(alternatives, ElementsAre(0, 0, 0, 1, 2, 2));
+  EXPECT_THAT(groups, ElementsAre(0, 1, 1, 2, 3, 4));
+  EXPECT_THAT(Costs(), ElementsAre(1, 2, 2, 1, 1, 1));
+  EXPECT_FALSE(Parse("OR 1/s AND OR 1/s").checks.has_alternatives());
+}
+
 // The memo must not keep options that belong to one request only.
 TEST_F(RequestGrammarTest, AGroupsCostIsForgottenWithTheRequest) {
   Parse("a 1/s COST 7");
@@ -244,6 +259,17 @@ TEST_F(HoldGrammarTest, HashIsThatOfTheWordsBeforeTheOptions) {
   EXPECT_NE(taken("5"), words);
 }
 
+TEST_F(HoldGrammarTest, AlternativesAreForDecisionsLooksAndReservations) {
+  EXPECT_TRUE(Read("k 1/s OR l 1/s", RequestKind::kDecide).ok());
+  EXPECT_TRUE(Read("k 1/s OR l 1/s", RequestKind::kLook).ok());
+  EXPECT_NE(HoldOf("k 1/s OR l 1/s HOLD OR TTL 5").words,
+            HoldOf("k 1/s AND l 1/s HOLD OR TTL 5").words);
+  const std::string error = "OR stands in RL.ALLOW, RL.PEEK and RL.RESERVE only: name what was won";
+  for (const RequestKind kind : {RequestKind::kChange, RequestKind::kTake, RequestKind::kWait}) {
+    EXPECT_EQ(ErrorOf("k 1/s OR l 1/s UPTO 1 TIMEOUT 5", kind), error);
+  }
+}
+
 TEST_F(HoldGrammarTest, HeldLimitsAreForHoldsAndLooks) {
   const std::string error = "a held limit needs RL.RESERVE";
   EXPECT_EQ(ErrorOf("k 10/s 5,held", RequestKind::kDecide), error);
@@ -272,7 +298,8 @@ TEST_F(HoldGrammarTest, MistakesAreNamed) {
   EXPECT_EQ(ErrorOf("k 10/s HOLD x" + longest + " TTL 5", RequestKind::kReserve),
             "invalid HOLD 'x" + longest + "': an id has 1 to 64 bytes");
   EXPECT_EQ(ErrorOf("k 10/s HOLD a HOLD b TTL 5", RequestKind::kReserve),
-            "unexpected 'HOLD': after the limits of a key come COST once, then AND key limit ..., "
+            "unexpected 'HOLD': after the limits of a key come COST once, then AND or OR "
+            "key limit ..., "
             "then HOLD, TTL, WITHLIMITS and AT once each");
 }
 

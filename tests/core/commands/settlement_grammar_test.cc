@@ -137,6 +137,14 @@ TEST_F(SettlementGrammarTest, KeysAndIdsMaySpellKeywords) {
   EXPECT_THAT(CostsOfKeys(), ElementsAre(std::nullopt, std::nullopt, 3));
   EXPECT_EQ(parsed_.id, "HOLD");
   EXPECT_EQ(Commit("k HOLD AND").id, "AND");
+  EXPECT_EQ(Commit("k HOLD OR").id, "OR");
+}
+
+TEST_F(SettlementGrammarTest, NamesWhatWasWon) {
+  for (const SettlementKind kind : {SettlementKind::kCommit, SettlementKind::kCancel}) {
+    EXPECT_EQ(Read({"a", "OR", "b", "HOLD", "id"}, kind).status().message(),
+              "OR stands in RL.ALLOW, RL.PEEK and RL.RESERVE only: name what was won");
+  }
 }
 
 TEST_F(SettlementGrammarTest, CancelTakesKeysOnly) {

@@ -1,7 +1,7 @@
 // Goal: for any requests in any order, the limiter answers as a set of logs would. Method: random
-// turns over a few keys and limits of every kind (stacks with repeated checks and shadows, looks,
-// takes, refunds, waits that are served or given back, resets, sweeps, reclaimed ids), each answer
-// compared with that of a model (model_history.h).
+// turns over a few keys and limits of every kind (stacks with repeated checks and shadows,
+// alternatives, looks, takes, refunds, waits that are served or given back, resets, sweeps,
+// reclaimed ids), each answer compared with that of a model (model_history.h).
 #include <algorithm>
 #include <memory>
 #include <sstream>
@@ -39,7 +39,8 @@ class LimiterHistory : public ModelHistory {
 
   Request RequestOf(const Checks& checks) {
     Request request;
-    for (const auto& [bucket, cost, keep] : checks) {
+    for (const auto& [bucket, cost, keep, begins_alternative] : checks) {
+      if (begins_alternative) request.BeginAlternative();
       // Half of the checks carry a hint, so that ids are found in both ways.
       LimitHint* const hint = cost % 2 == 0 ? &hints_[bucket.second] : nullptr;
       const std::string_view key = KeyNames()[bucket.first];

@@ -142,6 +142,8 @@ TEST(CommandGetKeysTest, FindsTheKeysOfEveryGroup) {
               ElementsAre("a", "b", "c"));
   EXPECT_THAT(keys("RL.ALLOW AND 1/s AND AND 1/s AND COST 1/s"), ElementsAre("AND", "AND", "COST"));
   EXPECT_THAT(keys("RL.WAIT a 1/s AND b 1/s TIMEOUT 1"), ElementsAre("a", "b"));
+  EXPECT_THAT(keys("RL.RESERVE a 1/s AND b 1/s OR c 1/s or OR 1/s HOLD OR TTL 5"),
+              ElementsAre("a", "b", "c", "OR"));
   EXPECT_THAT(keys("RL.RESET k 1/s AND 2/s"), ElementsAre("k"));
   EXPECT_THAT(keys("RL.ALLOW \"\" 1/s AND \"a b\" 1/s"), ElementsAre("", "a b"));
 }
@@ -163,12 +165,12 @@ TEST(CommandDocsCommandTest, DescribesRlAllow) {
   EXPECT_EQ(reply.elements[0].text, "rl.allow");
   const RespValue& docs = reply.elements[1];
   EXPECT_THAT(Field(docs, "summary").text,
-              StartsWith("Takes tokens from all limits or from none."));
+              StartsWith("Takes tokens from all limits or from none;"));
   EXPECT_EQ(Field(docs, "since").text, "0.1.0");
   EXPECT_EQ(Field(docs, "group").text, "limit");
   EXPECT_EQ(Field(docs, "complexity").text, "O(limits)");
   const RespValue& arguments = Field(docs, "arguments");
-  ASSERT_EQ(arguments.elements.size(), 6U);
+  ASSERT_EQ(arguments.elements.size(), 7U);
   const RespValue& key = arguments.elements[0];
   EXPECT_EQ(Field(key, "name").text, "key");
   EXPECT_EQ(Field(key, "type").text, "key");
@@ -182,7 +184,9 @@ TEST(CommandDocsCommandTest, DescribesRlAllow) {
   EXPECT_EQ(Field(more, "flags").type, '~');
   EXPECT_THAT(Texts(Field(more, "flags")), ElementsAre("optional", "multiple", "multiple_token"));
   EXPECT_EQ(Field(more, "arguments").elements.size(), 3U);
-  EXPECT_EQ(Field(arguments.elements[4], "type").text, "pure-token");
+  EXPECT_EQ(Field(arguments.elements[4], "token").text, "OR");
+  EXPECT_EQ(Field(arguments.elements[4], "arguments").elements.size(), 4U);
+  EXPECT_EQ(Field(arguments.elements[5], "type").text, "pure-token");
 }
 
 TEST(CommandDocsCommandTest, IsArraysOfPairsInResp2) {

@@ -23,6 +23,10 @@ TEST(HoldAccessTest, UsersNeedTheKeysAndTheCategory) {
       "NOPERM this user has no permissions to access one of the keys used as arguments";
   EXPECT_EQ(app.Show("RL.RESERVE app:k 10/h HOLD AND TTL 1000"), "1 9 0 360000 0");
   EXPECT_EQ(app.Show("RL.RESERVE app:k 10/h AND k 10/h HOLD b TTL 1000"), no_key);
+  EXPECT_EQ(app.Show("RL.RESERVE app:k 10/h OR k 10/h HOLD b TTL 1000"), no_key);
+  EXPECT_EQ(app.Show("RL.ALLOW app:k 10/h OR app:l 10/h AND k 10/h"), no_key);
+  EXPECT_EQ(app.Show("RL.PEEK app:k 10/h or k 10/h"), no_key);
+  EXPECT_EQ(app.Show("RL.PEEK app:k 1/h,cost=2 OR app:l 10/h"), "1 9 0 360000 1");
   EXPECT_EQ(app.Show("RL.COMMIT app:k AND k HOLD AND"), no_key);
   EXPECT_EQ(app.Show("RL.CANCEL k HOLD AND"), no_key);
   EXPECT_EQ(app.Show("RL.INSPECT k HOLDS"), no_key);

@@ -36,8 +36,8 @@ TEST_F(ReplicaTest, ADeposedPrimaryChangesNothingAndAnswersLooks) {
   replication_.Depose();
   constexpr std::string_view kDeposed =
       "-READONLY another server has become the primary in a later term\r\n";
-  for (const char* change :
-       {"RL.ALLOW k 10/h", "RL.RESET k", "RL.POLICY SET p 1/s", "FLUSHALL", "PING"}) {
+  for (const char* change : {"RL.ALLOW k 10/h", "RL.ALLOW k none OR k 10/h", "RL.RESET k",
+                             "RL.POLICY SET p 1/s", "FLUSHALL", "PING"}) {
     EXPECT_EQ(client_.Run(change), kDeposed) << change;
   }
   EXPECT_EQ(client_.Show("RL.PEEK k 10/h"), "1 5 0 1800000 0");
@@ -56,6 +56,7 @@ TEST_F(ReplicaTest, ChangesNothingAndAnswersLooks) {
   replication_.BecomeReplica();
   for (const char* change : {"RL.ALLOW k 10/h",
                              "RL.ALLOW k 10/h COST 0",
+                             "RL.ALLOW k 1/h COST 2 OR l 10/h",
                              "RL.TAKE k 10/h UPTO 3",
                              "RL.CHARGE k 10/h",
                              "RL.REFUND k 10/h",

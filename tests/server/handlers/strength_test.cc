@@ -41,6 +41,7 @@ TEST_F(StrengthTest, WithoutALeaseNothingIsAdmittedAndNothingCharged) {
        {"RL.ALLOW k 10/h", "RL.TAKE k 10/h UPTO 3", "RL.CHARGE k 10/h", "RL.REFUND k 10/h",
         "RL.WAIT k 10/h TIMEOUT 0", "RL.WAIT k 10/h COST 6 TIMEOUT 60000", "RL.RESET k",
         "RL.RESERVE k 10/h HOLD b TTL 1000", "RL.COMMIT k HOLD a", "RL.CANCEL k HOLD a",
+        "RL.ALLOW k none OR k 10/h", "RL.RESERVE k none OR k 10/h HOLD b TTL 1000",
         "CL.THROTTLE new 1 2 3", "RL.THROTTLE new 1 2 3", "RL.POLICY SET p 5/s",
         "RL.POLICY OVERRIDE p k 1/s", "DEL k", "FLUSHALL"}) {
     EXPECT_EQ(client_.Run(change), kNoReplicas) << change;
@@ -54,9 +55,10 @@ TEST_F(StrengthTest, WithoutALeaseNothingIsAdmittedAndNothingCharged) {
 TEST_F(StrengthTest, DenialsAndLooksAreAnswered) {
   client_.Run("RL.ALLOW k 10/h COST 10");
   replication_.AdmitUntil(Instant{});
-  for (const char* asked : {"RL.ALLOW k 10/h", "RL.WAIT k 10/h TIMEOUT 0", "RL.PEEK k 10/h",
-                            "RL.RESERVE k 10/h HOLD a TTL 1000", "RL.TAKE k 10/h UPTO 3",
-                            "RL.INSPECT k", "EXISTS k", "PING", "ROLE"}) {
+  for (const char* asked :
+       {"RL.ALLOW k 10/h", "RL.WAIT k 10/h TIMEOUT 0", "RL.PEEK k 10/h",
+        "RL.RESERVE k 10/h HOLD a TTL 1000", "RL.TAKE k 10/h UPTO 3", "RL.ALLOW k 10/h OR k none",
+        "RL.PEEK k 10/h OR l 10/h", "RL.INSPECT k", "EXISTS k", "PING", "ROLE"}) {
     EXPECT_THAT(client_.Run(asked), Not(HasSubstr("NOREPLICAS"))) << asked;
   }
   EXPECT_EQ(client_.Show("RL.ALLOW k 10/h"), "0 0 360000 3600000 0");

@@ -129,6 +129,8 @@ TEST_F(StateOnDiskTest, AlwaysDelaysRepliesToChanges) {
   EXPECT_TRUE(waits({"RL.ALLOW", "b", "1/h,ban=1d"}));
   EXPECT_TRUE(waits({"RL.ALLOW", "b", "1/h,ban=1d"}));   // banned
   EXPECT_FALSE(waits({"RL.ALLOW", "b", "1/h,ban=1d"}));  // denied in the ban
+  EXPECT_FALSE(waits({"RL.ALLOW", "u", "1/h", "OR", "b", "1/h,ban=1d"}));
+  EXPECT_TRUE(waits({"RL.ALLOW", "u", "1/h", "OR", "c", "1/h,ban=1d"}));
   EXPECT_FALSE(waits({"RL.PEEK", "v", "1/h"}));
   EXPECT_FALSE(waits({"RL.TAKE", "u", "1/h", "UPTO", "5"}));
   EXPECT_TRUE(waits({"RL.TAKE", "v", "9/h", "UPTO", "5"}));
