@@ -68,6 +68,11 @@ class FieldReader : private JsonParts {
   // The number of objects that are open, each in a list of the one before.
   [[nodiscard]] std::size_t objects() const noexcept { return objects_; }
 
+  // The present field of an open object, the outermost being 0.
+  [[nodiscard]] std::size_t FieldOf(std::size_t object) const noexcept {
+    return open_[object].field;
+  }
+
   // Ends the reading with an error, or the present element of a list (KeepsMistake).
   [[nodiscard]] absl::Status Fail(std::string_view what);
   // Fails because the value of a field of the present object does not fit.

@@ -19,6 +19,7 @@ enum class LimitField : std::uint8_t {
   kLimits,
   kCost,
   kAnd,
+  kOr,
   kDetails,
   kUpto,
   kHold,
@@ -34,6 +35,7 @@ constexpr auto kFields = std::to_array<FieldRow>({
     {"limits", JsonKind::kText, "a list of limits, as in [\"10/s\"]", true},
     {"cost", JsonKind::kNumber, "a whole number from 0 to 9223372036854775807"},
     {"and", JsonKind::kObject, "a list of objects, each with key, limits and cost", true},
+    {"or", JsonKind::kObject, "a list of objects, each with key, limits, cost and and", true},
     {"details", JsonKind::kFlag, "true or false"},
     {"upto", JsonKind::kNumber, "a whole number from 1 to 9223372036854775807", false, 1},
     {"hold", JsonKind::kText, "a string, the id of a hold"},
@@ -43,34 +45,29 @@ constexpr auto kFields = std::to_array<FieldRow>({
 });
 constexpr std::size_t At(LimitField field) { return static_cast<std::size_t>(field); }
 constexpr FieldSet kOfGroups = {kKey, kLimits, kCost};
+constexpr FieldSet kOfOthers = {kKey, kLimits, kCost, kAnd};
 
 constexpr FieldSet kOfAll = {kKey, kLimits, kCost, kAnd, kDetails};
+constexpr FieldSet kOfChoices = {kKey, kLimits, kCost, kAnd, kOr, kDetails};
 constexpr FieldSet kAsked = {kKey, kLimits};
 constexpr FieldSet kSettled = {kKey, kHold};
 
 constexpr auto kLimitCommands = std::to_array<LimitCommand>({
-    {"allow", "RL.ALLOW", kOfAll, kAsked},
+    {"allow", "RL.ALLOW", kOfChoices, kAsked},
     {"cancel", "RL.CANCEL", {kKey, kAnd, kDetails, kHold}, kSettled},
     {"charge", "RL.CHARGE", kOfAll, kAsked},
     {"commit", "RL.COMMIT", {kKey, kLimits, kCost, kAnd, kDetails, kHold}, kSettled},
-    {"peek", "RL.PEEK", kOfAll, kAsked},
+    {"peek", "RL.PEEK", kOfChoices, kAsked},
     {"refund", "RL.REFUND", kOfAll, kAsked},
     {"reserve",
      "RL.RESERVE",
-     {kKey, kLimits, kCost, kAnd, kDetails, kHold, kTtl},
+     {kKey, kLimits, kCost, kAnd, kOr, kDetails, kHold, kTtl},
      {kKey, kLimits, kHold, kTtl}},
     {"take",
      "RL.TAKE",
      {kKey, kLimits, kCost, kAnd, kDetails, kUpto, kHold, kTtl},
      {kKey, kLimits, kUpto}},
 });
-
-// The name of a field in errors: "key", or "and[0].key" of the second group.
-std::string FieldName(std::size_t field, std::size_t group) {
-  const std::string_view name = kFields[field].name;
-  if (group == 0) return std::string(name);
-  return absl::StrCat("and[", group - 1, "].", AbslView(name));
-}
 
 std::string Missing(std::string_view name) {
   return absl::StrCat("field '", AbslView(name), "' is missing");
@@ -107,10 +104,37 @@ std::vector<std::span<const std::string_view>> LimitRequestReader::commands() co
   return commands;
 }
 
+bool LimitRequestReader::InAnd() const noexcept {
+  return GroupDepth() > 0 && FieldOf(objects() - 2) == At(kAnd);
+}
+
+std::size_t LimitRequestReader::GroupIndex() const noexcept {
+  if (GroupDepth() == 0) return 0;
+  return InAnd() ? groups_.size() - 1 : other_;
+}
+
+// The name of a field in errors: "key", "and[0].key" of the second group, "or[0].and[0].key".
+std::string LimitRequestReader::FieldName(std::size_t field, std::size_t index) const {
+  std::string name(kFields[field].name);
+  if (index == 0) return name;
+  const Group& group = groups_[index];
+  std::string place;
+  if (group.alternative > 0) absl::StrAppend(&place, "or[", group.alternative - 1, "].");
+  if (group.is_and) {
+    const auto before =
+        std::ranges::count_if(std::span(groups_).first(index), [&](const Group& earlier) {
+          return earlier.is_and && earlier.alternative == group.alternative;
+        });
+    absl::StrAppend(&place, "and[", before, "].");
+  }
+  return place + name;
+}
+
 // In a batch, the command may come behind its fields.
 bool LimitRequestReader::IsKnown(std::size_t field) const {
   if (InBatch()) return field == At(kRequests);
-  if (field == At(kRequests) || (InGroup() && !kOfGroups.Has(field))) return false;
+  if (field == At(kRequests)) return false;
+  if (GroupDepth() > 0 && !(InAnd() ? kOfGroups : kOfOthers).Has(field)) return false;
   if (field == At(kLimits)) return true;  // it may be empty
   return is_batch_ || command_->takes.Has(field);
 }
@@ -137,6 +161,8 @@ absl::Status LimitRequestReader::BeginRequest() {
   if (is_batch_) command_ = FindLimitCommand("allow");
   groups_.clear();
   groups_.emplace_back();
+  other_ = 0;
+  alternatives_ = 1;
   limits_.clear();
   details_ = false;
   return absl::OkStatus();
@@ -144,8 +170,15 @@ absl::Status LimitRequestReader::BeginRequest() {
 
 absl::Status LimitRequestReader::BeginObject() {
   if (InBatch()) return absl::OkStatus();
-  if (!InGroup()) return BeginRequest();
-  groups_.emplace_back();
+  if (GroupDepth() == 0) return BeginRequest();
+  const bool in_other = GroupDepth() > 1 || !InAnd();
+  if (!InAnd()) {
+    other_ = groups_.size();
+    ++alternatives_;
+  }
+  Group& group = groups_.emplace_back();
+  group.alternative = in_other ? alternatives_ - 1 : 0;
+  group.is_and = InAnd();
   return absl::OkStatus();
 }
 
@@ -155,14 +188,14 @@ absl::Status LimitRequestReader::EndObject(FieldSet seen) {
     return absl::OkStatus();
   }
   groups_[GroupIndex()].seen = seen;
-  return InGroup() ? absl::OkStatus() : FinishRequest();
+  return GroupDepth() > 0 ? absl::OkStatus() : FinishRequest();
 }
 
 absl::Status LimitRequestReader::NoObject() {
   if (objects() == 0 && is_batch_) {
     return absl::InvalidArgumentError("a batch must be an object: {\"requests\":[...]}");
   }
-  if (objects() > 0 && !InBatch()) return Refuse(At(kAnd));
+  if (objects() > 0 && !InBatch()) return Refuse(FieldOf(objects() - 1));
   WEIR_RETURN_IF_ERROR(BeginRequest());
   return Fail(kNoRequest);
 }
@@ -236,10 +269,12 @@ void LimitRequestReader::AddOption(std::string_view name, std::string_view value
 absl::Status LimitRequestReader::FinishRequest() {
   if (const std::string mistake = Mistake(); !mistake.empty()) return Fail(mistake);
   words_.Add(command_->command);
+  // "or" may stand before "and".
+  if (alternatives_ > 1) std::ranges::stable_sort(groups_, {}, &Group::alternative);
   const Group& request = groups_.front();
   AddGroup(request);
   for (const Group& other : std::span(groups_).subspan(1)) {
-    words_.Add("AND");
+    words_.Add(other.is_and ? "AND" : "OR");
     AddGroup(other);
   }
   if (request.seen.Has(kUpto)) AddOption("UPTO", request.values[At(kUpto)]);

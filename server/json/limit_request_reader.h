@@ -1,7 +1,9 @@
 // The reader of the bodies of /v1/allow and its siblings and of /v1/batch: JSON -> commands.
 //
 //     request = {"key": text, "limits": [limit, ...], "cost": n, "and": [group, ...],
-//                "details": bool, "upto": n, "hold": text, "ttl_ms": n, "do": name}
+//                "or": [other, ...], "details": bool, "upto": n, "hold": text, "ttl_ms": n,
+//                "do": name}
+//     other   = {"key": text, "limits": [limit, ...], "cost": n, "and": [group, ...]}
 //     group   = {"key": text, "limits": [limit, ...], "cost": n}
 //     batch   = {"requests": [request, ...]}        at most kJsonRequestsMax of them
 //
@@ -72,10 +74,12 @@ class LimitRequestReader final : private FieldReader {
 
   // A key with its limits; the first one has the values of the request itself.
   struct Group {
+    std::size_t alternative = 0;  // 0, or 1 and more for those of "or"
+    bool is_and = false;          // an element of "and"
     FieldSet seen;
     std::size_t limits_begin = 0;  // in limits_
     std::size_t limits_end = 0;
-    std::array<std::string_view, 10> values;  // of texts and numbers, by field
+    std::array<std::string_view, 11> values;  // of texts and numbers, by field
   };
 
   bool IsKnown(std::size_t field) const override;
@@ -97,11 +101,16 @@ class LimitRequestReader final : private FieldReader {
   void AddOption(std::string_view name, std::string_view value);
 
   [[nodiscard]] bool InBatch() const noexcept { return is_batch_ && objects() == 1; }
-  [[nodiscard]] bool InGroup() const noexcept { return objects() == (is_batch_ ? 3U : 2U); }
-  // The group that is being read.
-  [[nodiscard]] std::size_t GroupIndex() const noexcept {
-    return InGroup() ? groups_.size() - 1 : 0;
+  // The number of objects that are open within the request: of an element of "or", "and" or both.
+  [[nodiscard]] std::size_t GroupDepth() const noexcept {
+    const std::size_t around = is_batch_ ? 2 : 1;
+    return objects() > around ? objects() - around : 0;
   }
+  // True inside of an element of "and".
+  [[nodiscard]] bool InAnd() const noexcept;
+  // The group that is being read.
+  [[nodiscard]] std::size_t GroupIndex() const noexcept;
+  [[nodiscard]] std::string FieldName(std::size_t field, std::size_t index) const;
 
   const std::string_view body_;
   JsonWords words_;
@@ -112,6 +121,8 @@ class LimitRequestReader final : private FieldReader {
   // The reading of the present request.
   const LimitCommand* command_ = nullptr;
   std::vector<Group> groups_;
+  std::size_t other_ = 0;         // in groups_: the present or last element of "or"
+  std::size_t alternatives_ = 1;  // begun so far
   std::vector<std::string_view> limits_;
   bool details_ = false;
 };

@@ -323,8 +323,9 @@ void AddOption(Question& question, const char* option, const char* field, const 
   question.object[field] = value;
 }
 
+// The rows tell which alternative was won.
 void AddDetails(Question& question) {
-  if (!*rc::gen::arbitrary<bool>()) return;
+  if (!question.object.contains("or") && !*rc::gen::arbitrary<bool>()) return;
   question.words.emplace_back("WITHLIMITS");
   question.object["details"] = true;
 }
@@ -354,6 +355,16 @@ void AddGroup(Question& question, json& object) {
   object["cost"] = cost;
 }
 
+// The words and the objects of a group and others that AND or OR joins to it.
+void AddGroups(Question& question, json& object) {
+  AddGroup(question, object);
+  for (int others = *rc::gen::element(0, 0, 1, 2); others > 0; --others) {
+    question.words.emplace_back("AND");
+    object["and"].push_back(json::object());
+    AddGroup(question, object["and"].back());
+  }
+}
+
 Question AnyQuestion() {
   using Command = std::pair<const char*, const char*>;
   const Command command = *rc::gen::element<Command>(
@@ -362,12 +373,13 @@ Question AnyQuestion() {
       Command{"reserve", "RL.RESERVE"}, Command{"reserve", "RL.RESERVE"},
       Command{"commit", "RL.COMMIT"}, Command{"cancel", "RL.CANCEL"});
   Question question{.name = command.first, .words = {command.second}, .object = json::object()};
-  AddGroup(question, question.object);
-  const int others = *rc::gen::element(0, 0, 1, 2);
-  for (int i = 0; i < others; ++i) {
-    question.words.emplace_back("AND");
-    question.object["and"].push_back(json::object());
-    AddGroup(question, question.object["and"].back());
+  AddGroups(question, question.object);
+  const bool may_choose =
+      question.name == "allow" || question.name == "peek" || question.name == "reserve";
+  for (int others = may_choose ? *rc::gen::element(0, 0, 1, 2) : 0; others > 0; --others) {
+    question.words.emplace_back("OR");
+    question.object["or"].push_back(json::object());
+    AddGroups(question, question.object["or"].back());
   }
   const bool takes = question.name == "take";
   if (takes) AddOption(question, "UPTO", "upto", *rc::gen::inRange(1, 9));
@@ -426,10 +438,15 @@ json Expected(const Question& question, const RespValue& reply) {
   object["limits"] = json::array();
   for (const RespValue& row : values[5].elements) {
     json limit = {{"name", row.elements[0].text}, {"allowed", row.elements[1].number != 0}};
-    for (std::size_t i = 1; i < kDecisionFields.size(); ++i) {
+    for (std::size_t i = 1; 1 + i < row.elements.size(); ++i) {
       limit[kDecisionFields[i]] = row.elements[1 + i].number;
     }
     object["limits"].push_back(limit);
+  }
+  if (question.object.contains("or")) {
+    const auto decider = static_cast<std::size_t>(values[4].number);
+    const bool is_won = values[0].number != 0;
+    object["alternative"] = is_won ? object["limits"][decider]["alternative"] : json(-1);
   }
   return object;
 }

@@ -82,6 +82,39 @@ TEST(LimitRequestReaderTest, AHoldHasAnIdAndATime) {
             "RL.CANCEL k AND l AND m HOLD a");
 }
 
+TEST(LimitRequestReaderTest, AlternativesStandBehindTheRequest) {
+  EXPECT_EQ(Read(R"({"key":"k","limits":["1/s"],"or":[]})"), "RL.ALLOW k 1/s");
+  EXPECT_EQ(Read(R"({"or":[{"and":[{"key":"c","limits":["3/s"]},{"key":"d","limits":["4/s"]}],
+                            "limits":["2/s"],"cost":7,"key":"b"},{"key":"e","limits":["5/s"]}],
+                     "and":[{"key":"a","limits":["1/s"],"cost":2}],"key":"k","limits":["0/s"]})",
+                 "peek"),
+            "RL.PEEK k 0/s AND a 1/s COST 2 OR b 2/s COST 7 AND c 3/s AND d 4/s OR e 5/s");
+  EXPECT_EQ(Read(R"({"key":"k","limits":["1/s"],"or":[{"key":"or","limits":["2/s"]}],"hold":"a",
+                     "ttl_ms":5,"details":true})",
+                 "reserve"),
+            "RL.RESERVE k 1/s OR or 2/s HOLD a TTL 5 WITHLIMITS");
+  EXPECT_EQ(Read(R"({"key":"k","limits":["1/s"],"or":[{"key":"l"}]})"),
+            "field 'or[0].limits' is missing");
+  EXPECT_EQ(Read(R"({"key":"k","limits":["1/s"],"or":[{"key":"l","limits":["1/s"],
+                     "and":[{"key":"m","limits":["1/s"]},{"limits":["1/s"]}]}]})"),
+            "field 'or[0].and[1].key' is missing");
+  EXPECT_EQ(Read(R"({"or":[{"or":[]}]})"), "unknown field 'or': known are key, limits, cost, and");
+  EXPECT_EQ(Read(R"({"and":[{"or":[]}]})"), "unknown field 'or': known are key, limits, cost");
+  EXPECT_EQ(Read(R"({"or":[{"and":[{"and":[]}]}]})"),
+            "unknown field 'and': known are key, limits, cost");
+  EXPECT_EQ(Read(R"({"or":[1]})"),
+            "invalid field 'or': must be a list of objects, each with key, limits, cost and and");
+  EXPECT_EQ(Read(R"({"or":[{"and":[1]}]})"),
+            "invalid field 'or[0].and': must be a list of objects, each with key, limits and cost");
+  EXPECT_EQ(Read(R"({"or":[]})", "charge"),
+            "unknown field 'or': known are key, limits, cost, and, details");
+  EXPECT_THAT(
+      ReadBatch(R"({"requests":[{"or":[{"key":"b","limits":["2/s"]}],"key":"a",
+                            "limits":["1/s"]},{"do":"take","key":"a","limits":["1/s"],"upto":1,
+                            "or":[]},{"key":"c","limits":["1/s"]}]})"),
+      ElementsAre("RL.ALLOW a 1/s OR b 2/s", "field 'or' is not for take", "RL.ALLOW c 1/s"));
+}
+
 TEST(LimitRequestReaderTest, EachCommandHasItsFields) {
   struct Case {
     std::string_view name;
@@ -94,7 +127,7 @@ TEST(LimitRequestReaderTest, EachCommandHasItsFields) {
            {"reserve", R"({"key":"k","limits":["1/s"],"ttl_ms":1})", "field 'hold' is missing"},
            {"reserve", R"({"key":"k","hold":"a","ttl_ms":1})", "field 'limits' is missing"},
            {"reserve", R"({"upto":1})",
-            "unknown field 'upto': known are key, limits, cost, and, details, hold, ttl_ms"},
+            "unknown field 'upto': known are key, limits, cost, and, or, details, hold, ttl_ms"},
            {"reserve", R"({"hold":81})",
             "invalid field 'hold': must be a string, the id of a hold"},
            {"reserve", R"({"ttl_ms":0})",
@@ -176,7 +209,7 @@ TEST(LimitRequestReaderTest, AMistakeIsNamed) {
       {R"({"cost":1e999})", "invalid JSON at byte 13"},
       {R"({"details":1})", "invalid field 'details': must be true or false"},
       {R"({"details":null})", "invalid field 'details': must be true or false"},
-      {R"({"Key":"k"})", "unknown field 'Key': known are key, limits, cost, and, details"},
+      {R"({"Key":"k"})", "unknown field 'Key': known are key, limits, cost, and, or, details"},
       {R"({"":"k"})", "unknown field ''"},
       {R"({"upto":1})", "unknown field 'upto'"},
       {R"({"do":"take"})", "unknown field 'do'"},
@@ -248,7 +281,7 @@ TEST(LimitRequestReaderTest, AMistakeInARequestLeavesTheOthers) {
       {R"([[{"requests":[1]}],{}])", "a request must be an object with key and limits"},
       {"{}", "field 'key' is missing"},
       {R"({"x":{"y":[{"key":"l"}]},"key":"k"})",
-       "unknown field 'x': known are key, limits, cost, and, details, upto, hold, ttl_ms, do"},
+       "unknown field 'x': known are key, limits, cost, and, or, details, upto, hold, ttl_ms, do"},
       {R"({"and":[{"key":[[1]]},{"key":"m"}],"key":"k"})",
        "invalid field 'and[0].key': must be a string"},
       {R"({"and":[{"key":"l"}],"key":"k"})", "field 'and[0].limits' is missing"},
