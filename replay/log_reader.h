@@ -68,8 +68,9 @@ struct JsonFields {
 
 // The lines of MONITOR, from weir, Redis or Valkey:
 //     1700000000.250000 [0 127.0.0.1:50000] "RL.ALLOW" "user:42" "10/s" "COST" "3"
-// An AT is the time of its request. DEL, UNLINK, FLUSHALL and FLUSHDB forget buckets, as RL.RESET
-// does. Lines of other commands that change no bucket are passed over, RL.PEEK among them.
+// An AT is the time of its request. Of alternatives (OR) the first one is read: an ask has its own.
+// DEL, UNLINK, FLUSHALL and FLUSHDB forget buckets, as RL.RESET does. Lines of other commands that
+// change no bucket are passed over, RL.PEEK among them.
 [[nodiscard]] std::unique_ptr<LogReader> MakeMonitorReader();
 
 // The instant of a count of Unix seconds. Fails for a text that is no time, or is not in

@@ -183,13 +183,17 @@ class MonitorReader final : public LogReader {
     return absl::InvalidArgumentError(absl::StrCat("unexpected ", Quote(words_[next_])));
   }
 
-  // key limit [limit ...] [COST n] [AND key ...] [option ...]: see core/commands/request_grammar.h.
+  // key limit [limit ...] [COST n] [AND key ...] [OR key ...] [option ...]: see
+  // core/commands/request_grammar.h. Of several alternatives the keys are those of the first.
   absl::Status ReadRequest(LoggedRequest& request) {
     word_costs_.clear();
     word_costs_.reserve(words_.size());  // so that it never moves
+    std::size_t keys = 0;
     do {
-      WEIR_RETURN_IF_ERROR(ReadGroup());
-    } while (TryKeyword("AND"));
+      WEIR_RETURN_IF_ERROR(ReadGroups());
+      if (keys == 0) keys = keys_.size();
+    } while (request.action == LoggedAction::kAllow && TryKeyword("OR"));
+    keys_.resize(keys);
     bool has_number =
         request.action != LoggedAction::kTake && request.action != LoggedAction::kWait;
     while (next_ < words_.size()) {
@@ -220,6 +224,13 @@ class MonitorReader final : public LogReader {
                                           : "expected TIMEOUT and a number");
   }
 
+  absl::Status ReadGroups() {
+    do {
+      WEIR_RETURN_IF_ERROR(ReadGroup());
+    } while (TryKeyword("AND"));
+    return absl::OkStatus();
+  }
+
   absl::Status ReadGroup() {
     if (next_ == words_.size()) return absl::InvalidArgumentError("expected a key");
     LoggedKey group{.key = words_[next_++]};
@@ -243,8 +254,8 @@ class MonitorReader final : public LogReader {
   }
 
   static bool IsKeyword(std::string_view word) {
-    constexpr absl::string_view kKeywords[] = {"AND",  "COST",    "WITHLIMITS", "AT",
-                                               "UPTO", "TIMEOUT", "HOLD",       "TTL"};
+    constexpr absl::string_view kKeywords[] = {"AND",  "OR",      "COST", "WITHLIMITS", "AT",
+                                               "UPTO", "TIMEOUT", "HOLD", "TTL"};
     if (word.empty() || !absl::ascii_isalpha(static_cast<unsigned char>(word.front()))) {
       return false;
     }

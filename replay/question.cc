@@ -77,7 +77,7 @@ absl::Status Question::Read(const Policies* policies) {
   WEIR_CHECK(parts_.size() == checks_.size());
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     if (parsed->limits[i]->cost) parts_[i].takes_logged_cost = false;
-    if (!patterns_[parts_[i].pattern].is_constant()) of_each_key_.push_back(i);
+    if (!patterns_[parts_[i].pattern].is_constant()) ++of_each_key_;
   }
   may_wait_ = TryToWait(std::move(words), policies);
   return absl::OkStatus();
@@ -89,7 +89,8 @@ absl::Status Question::ReadParts(std::span<const std::string_view> words) {
     patterns_.push_back({absl::StrSplit(AbslView(words[next++]), kPlaceholder)});
     WEIR_RETURN_IF_ERROR(CheckPieces(patterns_.back().pieces));
     const std::size_t first = parts_.size();
-    for (std::size_t position = 0; next < words.size() && !IsWord(words[next], "AND"); ++next) {
+    for (std::size_t position = 0; next < words.size(); ++next) {
+      if (IsWord(words[next], "AND") || IsWord(words[next], "OR")) break;
       if (IsWord(words[next], "COST")) {
         for (Part& part : std::span(parts_).subspan(first)) part.takes_logged_cost = false;
         ++next;
@@ -109,7 +110,10 @@ absl::Status Question::MayAsk(const LoggedRequest& logged) const {
     return absl::OkStatus();
   }
   WEIR_CHECK(!logged.keys.empty());
-  if (checks_.size() + (logged.keys.size() - 1) * of_each_key_.size() > kChecksMax) {
+  if (checks_.has_alternatives() && logged.action != LoggedAction::kAllow) {
+    return absl::InvalidArgumentError("an --ask with OR asks what RL.ALLOW asks, and nothing else");
+  }
+  if (checks_.size() + (logged.keys.size() - 1) * of_each_key_ > kChecksMax) {
     return absl::InvalidArgumentError(absl::StrCat("with ", logged.keys.size(), " keys --ask ",
                                                    Quote(text_), " has more than ", kChecksMax,
                                                    " limits"));
@@ -121,23 +125,31 @@ std::string Question::KeyPattern::Expand(std::string_view logged_key) const {
   return absl::StrJoin(pieces, AbslView(logged_key));
 }
 
-Question::Place Question::PlaceOf(std::size_t check) const {
-  if (check < checks_.size()) return {.limit = check, .key = 0};
-  const std::size_t behind = check - checks_.size();
-  return {.limit = of_each_key_[behind % of_each_key_.size()],
-          .key = 1 + behind / of_each_key_.size()};
+// Finds the places of the checks of a request with that many keys.
+void Question::PlaceChecks(std::size_t keys) {
+  places_.clear();
+  for (std::size_t first = 0; first < checks_.size();) {
+    const std::size_t end = checks_.AlternativeWith(first).end;
+    for (std::size_t key = 0; key < keys; ++key) {
+      for (std::size_t limit = first; limit < end; ++limit) {
+        const bool is_asked = key == 0 || !patterns_[parts_[limit].pattern].is_constant();
+        if (is_asked) places_.push_back({.limit = limit, .key = key});
+      }
+    }
+    first = end;
+  }
+  placed_keys_ = keys;
 }
 
 const Request& Question::RequestFor(const LoggedRequest& logged, const KeyHasher& hasher) {
   request_.clear();
   keys_.resize(logged.keys.size() * patterns_.size());
-  const std::size_t checks = checks_.size() + (logged.keys.size() - 1) * of_each_key_.size();
-  WEIR_CHECK(checks <= kChecksMax);
+  if (logged.keys.size() != placed_keys_) PlaceChecks(logged.keys.size());
+  WEIR_CHECK(places_.size() <= kChecksMax);
   Place before{.limit = 0, .key = logged.keys.size()};  // none
   std::string_view text;
   KeyHash hash;
-  for (std::size_t i = 0; i < checks; ++i) {
-    const Place place = PlaceOf(i);
+  for (const Place& place : places_) {
     const LoggedKey& key = logged.keys[place.key];
     const Part& part = parts_[place.limit];
     if (place.key != before.key || part.pattern != parts_[before.limit].pattern) {
@@ -149,6 +161,9 @@ const Request& Question::RequestFor(const LoggedRequest& logged, const KeyHasher
         text = own;
         hash = hasher(text);
       }
+    }
+    if (!request_.empty() && AlternativeOf(place.limit) != AlternativeOf(before.limit)) {
+      request_.BeginAlternative();
     }
     before = place;
     Check check = checks_[place.limit];

@@ -73,6 +73,9 @@ class Replay {
     for (const std::string& ask : options_.asks) {
       absl::StatusOr<std::unique_ptr<Question>> question = Question::Parse(ask, &policies_);
       if (!question.ok()) return question.status();
+      if (options_.fit && (*question)->alternatives() > 1) {
+        return absl::InvalidArgumentError("--fit needs an --ask without OR");
+      }
       trials_.push_back(
           std::make_unique<Trial>(*std::move(question), secret_, options_.max_wait, options_.fit));
     }

@@ -77,6 +77,10 @@ void AppendAsk(std::string& text, const AskReport& ask, std::string_view fit_per
   absl::StrAppend(&text, "\n", Printable(ask.ask), "\n");
   AppendRow(text, "requests", ask.requests, "");
   AppendRow(text, "admitted", ask.admitted, Share(ask.admitted, ask.requests));
+  for (std::size_t i = 0; i < ask.by_alternative.size(); ++i) {
+    AppendRow(text, absl::StrCat("  alternative ", i), ask.by_alternative[i],
+              Share(ask.by_alternative[i], ask.requests));
+  }
   AppendRow(text, "denied", denied, Share(denied, ask.requests));
   AppendRow(text, "keys denied", ask.keys_denied, "");
   absl::StrAppendFormat(&text, "\n  %14s %14s  limit\n", "its denials", "decided");

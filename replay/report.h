@@ -52,6 +52,7 @@ struct AskReport {
   std::string ask{};
   std::uint64_t requests = 0;
   std::uint64_t admitted = 0;
+  std::vector<std::uint64_t> by_alternative{};  // of these; empty if the ask has only one
   std::uint64_t keys_denied = 0;
   std::vector<LimitReport> limits{};
   std::vector<DeniedKey> worst_keys{};  // kWorstKeysShown at most

@@ -47,14 +47,16 @@ Json JsonOf(const AskReport& ask) {
   for (const FitReport& fit : ask.fits) {
     fits.push_back({{"limit", fit.limit}, {"burst", fit.burst ? Json(*fit.burst) : Json()}});
   }
-  return {{"ask", ask.ask},
-          {"requests", ask.requests},
-          {"admitted", ask.admitted},
-          {"denied", ask.requests - ask.admitted},
-          {"keys_denied", ask.keys_denied},
-          {"limits", limits},
-          {"worst_keys", worst},
-          {"fits", fits}};
+  Json json = {{"ask", ask.ask},
+               {"requests", ask.requests},
+               {"admitted", ask.admitted},
+               {"denied", ask.requests - ask.admitted},
+               {"keys_denied", ask.keys_denied},
+               {"limits", limits},
+               {"worst_keys", worst},
+               {"fits", fits}};
+  if (!ask.by_alternative.empty()) json["admitted_by_alternative"] = ask.by_alternative;
+  return json;
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ Trial::Trial(std::unique_ptr<Question> question, const HashSecret& secret, Nanos
       fit_(fit),
       limiter_(std::make_unique<Limiter>(LimiterOptions{.secret = secret, .max_wait = max_wait})) {
   report_.ask = question_->text();
+  if (question_->alternatives() > 1) report_.by_alternative.resize(question_->alternatives());
   for (std::size_t i = 0; i < question_->names().size(); ++i) {
     report_.limits.push_back({.name = question_->names()[i]});
     const Check& check = question_->check(i);
@@ -96,12 +97,18 @@ void Trial::Clear() {
 
 void Trial::Count(const LoggedRequest& logged, const Request& request, const Verdict& verdict) {
   ++report_.requests;
-  for (std::size_t i = 0; i < request.size(); ++i) {
+  // Limits behind the alternative that was admitted were not needed.
+  const std::size_t end =
+      verdict.allowed ? request.AlternativeWith(verdict.limit_index).end : request.size();
+  for (std::size_t i = 0; i < end; ++i) {
     if (verdict.decisions[i].allowed || (verdict.repeated >> i & 1U) != 0) continue;
     ++report_.limits[question_->PlaceOf(i).limit].denials;
   }
   if (verdict.allowed) {
     ++report_.admitted;
+    if (request.has_alternatives()) {
+      ++report_.by_alternative[request.AlternativeOf(verdict.limit_index)];
+    }
     if (denied_keys_.size() == 0) return;
     for (const LoggedKey& key : logged.keys) denied_keys_.CountAdmission(key.hash);
     return;

@@ -367,6 +367,9 @@ TEST(MonitorTest, CommandsThatAskAreRead) {
             at + "0 0: k x3,-1,7");
   EXPECT_EQ(ReadWords({"RL.ALLOW", "and", "10/s", "AND", "COST", "@free", "COST", "0"}),
             at + "0 0: and x1,-1 COST x0,-1");
+  EXPECT_EQ(ReadWords({"RL.ALLOW", "a", "1/s", "AND", "OR", "2/s", "OR", "c", "3/s", "COST", "9",
+                       "AND", "d", "4/s", "or", "e", "5/s", "WITHLIMITS"}),
+            at + "0 0: a x1,-1 OR x1,-1");
   EXPECT_EQ(ReadWords({"RL.TAKE", "k", "10/s", "UPTO", "5"}), at + "1 5: k x1,-1");
   EXPECT_EQ(ReadWords({"RL.TAKE", "k", "10/s", "UPTO", "5", "TTL", "9", "HOLD", "AND"}),
             at + "1 5: k x1,-1");

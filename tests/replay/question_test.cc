@@ -40,9 +40,13 @@ class QuestionTest : public testing::Test {
     if (!question) return "";
     for (LoggedKey& key : keys) key.hash = hasher_(key.key);
     std::string asked;
-    for (const Check& check : question->RequestFor({.keys = keys}, hasher_)) {
+    const Request& request = question->RequestFor({.keys = keys}, hasher_);
+    for (std::size_t i = 0; i < request.size(); ++i) {
+      const Check& check = request[i];
       EXPECT_EQ(check.hash, hasher_(check.key));
-      asked += asked.empty() ? "" : "; ";
+      const bool begins_alternative =
+          i > 0 && request.AlternativeOf(i) != request.AlternativeOf(i - 1);
+      asked += i == 0 ? "" : begins_alternative ? " OR " : "; ";
       asked += std::string(check.key) + " " + LimitText(*check.limit) + " x" +
                std::to_string(check.cost);
     }
@@ -89,11 +93,24 @@ TEST_F(QuestionTest, AKeyWithoutItsPlaceIsAskedForOnceARequest) {
   EXPECT_EQ(Asked("all 5/s 9/m", keys), "all 5/s x2; all 9/m x2");
 
   const std::unique_ptr<Question> question = Parse("all 5/s AND {key} 10/s 9/m");
+  const std::vector<LoggedKey> three = {{.key = "a"}, {.key = "b"}, {.key = "c"}};
+  EXPECT_EQ(question->RequestFor({.keys = three}, hasher_).size(), 7u);
   const Question::Place wants[] = {{0, 0}, {1, 0}, {2, 0}, {1, 1}, {2, 1}, {1, 2}};
   for (std::size_t i = 0; i < std::size(wants); ++i) {
     EXPECT_EQ(question->PlaceOf(i).limit, wants[i].limit) << i;
     EXPECT_EQ(question->PlaceOf(i).key, wants[i].key) << i;
   }
+}
+
+TEST_F(QuestionTest, EachAlternativeAsksForEachKey) {
+  const std::string_view text = "{key} 10/s AND all 5/s OR pool:{key} 1/m OR all 5/s 9/m,cost=4";
+  EXPECT_EQ(Asked(text, {{.key = "a", .cost = 2}}),
+            "a 10/s x2; all 5/s x2 OR pool:a 1/m x2 OR all 5/s x2; all 9/m x4");
+  EXPECT_EQ(Asked(text, {{.key = "a", .cost = 2}, {.key = "b", .cost = 3}}),
+            "a 10/s x2; all 5/s x2; b 10/s x3 OR pool:a 1/m x2; pool:b 1/m x3 OR "
+            "all 5/s x2; all 9/m x4");
+  EXPECT_EQ(Parse(text)->alternatives(), 3u);
+  EXPECT_EQ(Parse("OR 10/s AND OR 5/s")->alternatives(), 1u);
 }
 
 TEST_F(QuestionTest, NamesAreThoseOfTheLimits) {
@@ -121,6 +138,13 @@ TEST_F(QuestionTest, SomeRequestsCannotBeAsked) {
                 testing::HasSubstr("keep= does not stand in RL.WAIT"));
   }
   EXPECT_EQ(error_of("{key} 10/s,fixed", LoggedAction::kTake, 1), "");
+  EXPECT_EQ(error_of("{key} 10/s OR all 5/m", LoggedAction::kAllow, 2), "");
+  EXPECT_EQ(error_of("{key} 10/s OR all 5/m", LoggedAction::kReset, 1), "");
+  for (const LoggedAction action :
+       {LoggedAction::kTake, LoggedAction::kWait, LoggedAction::kCharge, LoggedAction::kRefund}) {
+    EXPECT_EQ(error_of("{key} 10/s OR all 5/m", action, 1),
+              "an --ask with OR asks what RL.ALLOW asks, and nothing else");
+  }
 }
 
 TEST_F(QuestionTest, OtherTextsAreErrors) {

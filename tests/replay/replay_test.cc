@@ -343,6 +343,20 @@ TEST_F(ReplayTest, AKeyOfAllRequestsIsChargedOnceARequest) {
               ElementsAre(Field(&FitReport::burst, 6), Field(&FitReport::burst, 3)));
 }
 
+TEST_F(ReplayTest, AdmissionsAreCountedByAlternative) {
+  std::string text;
+  for (int i = 0; i < 6; ++i) text += "1.0 [0 a] \"RL.ALLOW\" \"a\" \"9/h\" \"OR\" \"b\" \"8/h\"\n";
+  ReplayOptions options = {.format = LogFormat::kMonitor, .asks = {"{key} 2/h OR b 3/h"}};
+  const auto report = Replay(text, options);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_THAT(report->asks[0].by_alternative, ElementsAre(2, 3));
+  EXPECT_EQ(report->asks[0].limits[0].denials, 4U);
+  EXPECT_EQ(report->asks[0].limits[1].decided, 1U);
+  EXPECT_THAT(report->asks[0].worst_keys, ElementsAre(Field(&DeniedKey::key, "a")));
+  options.fit = kAllPercent;
+  EXPECT_EQ(Replay(text, options).status().message(), "--fit needs an --ask without OR");
+}
+
 // The limits of the log are replaced, so none of the ask's can be one that RL.RESET names.
 TEST_F(ReplayTest, AResetOfSomeLimitsForgetsAllOfTheKey) {
   const auto report = Replay(

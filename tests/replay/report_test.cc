@@ -34,6 +34,7 @@ Report SmallReport() {
   report.asks.push_back({.ask = "{key} 1/s 5/m",
                          .requests = 8,
                          .admitted = 7,
+                         .by_alternative = {5, 2},
                          .keys_denied = 1,
                          .limits = {{"1/s", 1, 1}, {"5/m", 0, 0}},
                          .worst_keys = {{"a\x1b", 1, 1, begin}},
@@ -64,6 +65,8 @@ read as a capture of MONITOR
 {key} 1/s 5/m
   requests                     8
   admitted                     7    87.500 %
+    alternative 0              5    62.500 %
+    alternative 1              2    25.000 %
   denied                       1    12.500 %
   keys denied                  1
 
@@ -121,6 +124,7 @@ TEST(ReportTest, TheJsonHasTheNumbersOfTheTable) {
   EXPECT_EQ(json["asks"].size(), 2U);
   EXPECT_EQ(json["asks"][0], nlohmann::json::parse(R"({
     "ask": "{key} 1/s 5/m", "requests": 8, "admitted": 7, "denied": 1, "keys_denied": 1,
+    "admitted_by_alternative": [5, 2],
     "limits": [{"limit": "1/s", "denials": 1, "decided": 1},
                {"limit": "5/m", "denials": 0, "decided": 0}],
     "worst_keys": [{"key": "a\u001b", "denials": 1, "longest_streak": 1,
