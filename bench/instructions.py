@@ -34,6 +34,8 @@ ROWS = {
     "RESERVE, then COMMIT": ("session_bench", "BM_Reserve", 500, COMMANDS),
     "RL.ALLOW, 3 limits": ("session_bench", "BM_AllowThreeLimits", 500, COMMANDS),
     "RL.ALLOW, 3 keys": ("session_bench", "BM_AllowThreeKeys", 500, COMMANDS),
+    "RL.ALLOW, 1st alternative": ("session_bench", "BM_AllowAlternative/second:0", 500, COMMANDS),
+    "RL.ALLOW, 2nd alternative": ("session_bench", "BM_AllowAlternative/second:1", 500, COMMANDS),
     "RL.ALLOW, denied": ("session_bench", "BM_DenyOneLimit/keys:2000", 500, COMMANDS),
     "JSON, 1 limit, batch of 100": ("json_bench", "BM_JsonBatch", 200, 100),
 }

@@ -165,6 +165,14 @@ void BM_AllowThreeKeys(benchmark::State& state) {
   });
 }
 
+// The first of two alternatives passes, or the second.
+void BM_AllowAlternative(benchmark::State& state) {
+  const std::string first = state.range(0) == 0 ? "1M/s" : "1/s,cost=2";
+  Run(state, [&first](std::size_t i) {
+    return Request({"RL.ALLOW", KeyOf(i), first, "OR", "pool", "1G/s"});
+  });
+}
+
 // With a million keys, each denial is of a key that is new to the sketch of RL.TOP; with two
 // thousand, every second one is. A single key stays in every cache.
 void BM_DenyOneLimit(benchmark::State& state) {
@@ -204,6 +212,7 @@ BENCHMARK(BM_Reserve)->Apply(Iterations)->UseManualTime();
 BENCHMARK(BM_Commit)->Apply(Iterations)->UseManualTime();
 BENCHMARK(BM_AllowThreeLimits)->Apply(Iterations);
 BENCHMARK(BM_AllowThreeKeys)->Apply(Iterations);
+BENCHMARK(BM_AllowAlternative)->ArgName("second")->Arg(0)->Arg(1)->Apply(Iterations);
 BENCHMARK(BM_DenyOneLimit)->Apply(Iterations)->ArgName("keys")->Arg(1)->Arg(2000)->Arg(kKeys);
 BENCHMARK(BM_Metrics)->ArgName("limits")->Arg(500)->Arg(4096)->Unit(benchmark::kMicrosecond);
 
