@@ -140,16 +140,18 @@ absl::StatusOr<std::optional<std::size_t>> HoldKeeper::FindRepeatedAlternative(
   return found;
 }
 
-// True if the holds, one for each key, have the limits of these checks with their costs. (A shadow
-// limit that denied has a cost of 0.)
+// True if the holds, one for each key, have the limits of these checks with their costs (a shadow
+// limit that denied has a cost of 0), and no other limit forbids that.
 bool HoldKeeper::HoldsAlternative(const Request& request, Request::Range checks,
                                   std::span<const std::size_t> key_of_check,
                                   std::span<Hold* const> holds) const {
   std::size_t parts = 0;
   for (std::size_t i = checks.begin; i < checks.end; ++i) {
+    const LimitShape& shape = request[i].limit->shape();
+    if (shape.algorithm == Algorithm::kNone && !shape.shadow) return false;
+    if (!request[i].limit->has_bucket()) continue;
     LimitHint no_hint;
     const std::optional<LimitId> id = registry_.Find(*request[i].limit, no_hint);
-    if (!request[i].limit->has_bucket()) continue;
     std::uint64_t cost = 0;
     bool is_first = true;
     for (std::size_t j = checks.begin; j < checks.end; ++j) {
@@ -160,7 +162,7 @@ bool HoldKeeper::HoldsAlternative(const Request& request, Request::Range checks,
     if (!is_first) continue;
     ++parts;
     const auto is_its = [&](const HoldPart& part) {
-      return part.limit == id && (part.cost == cost || part.cost == 0);
+      return part.limit == id && (part.cost == cost || (part.cost == 0 && shape.shadow));
     };
     if (std::ranges::none_of(holds[key_of_check[i]]->parts(), is_its)) return false;
   }

@@ -275,6 +275,7 @@ bool Limiter::WouldChange(const Request& request, Instant now) {
 
 absl::StatusOr<Grant> Limiter::Take(const Request& request, std::int64_t upto, Instant now,
                                     Introducer introducer) {
+  WEIR_DCHECK(!request.has_alternatives());
   Grant grant;
   absl::Status status = WithRoomForLimits([&] {
     LockedRequest<kManyChecks> locked(*this, request, now);
@@ -302,6 +303,7 @@ absl::Status Limiter::ChargeChecks(const Request& request, Instant now, Introduc
 
 absl::StatusOr<Charged> Limiter::Charge(const Request& request, Instant now,
                                         Introducer introducer) {
+  WEIR_DCHECK(!request.has_alternatives());
   absl::StatusOr<Charged> charged(absl::in_place);
   absl::Status status = WithRoomForLimits([&] {
     return request.size() == 1 ? ChargeChecks<kOneCheck>(request, now, introducer, *charged)
@@ -312,6 +314,7 @@ absl::StatusOr<Charged> Limiter::Charge(const Request& request, Instant now,
 }
 
 Verdict Limiter::Refund(const Request& request, Instant now) {
+  WEIR_DCHECK(!request.has_alternatives());
   LockedRequest<kManyChecks> locked(*this, request, now);
   Verdict verdict = locked.plan.Refund(locked.now);
   if (ABSL_PREDICT_FALSE(locked.has_open_holds)) CountRefunds(locked);
@@ -323,6 +326,7 @@ Verdict Limiter::Refund(const Request& request, Instant now) {
 
 absl::StatusOr<Admission> Limiter::Reserve(const Request& request, Nanos patience, Instant now,
                                            Introducer introducer) {
+  WEIR_DCHECK(!request.has_alternatives());
   Admission admission;
   absl::Status status = WithRoomForLimits([&] {
     LockedRequest<kManyChecks> locked(*this, request, now);

@@ -53,7 +53,8 @@ class Limiter {
 
   explicit Limiter(const LimiterOptions& options);
 
-  // Of the following calls Decide, Peek, WouldChange and DecideAndHold take alternatives.
+  // Decide, Peek, WouldChange and DecideAndHold take requests with alternatives. The other calls
+  // require one alternative.
 
   // Decides all checks on one state; if all admit, charges all, else none. A cost of 0 writes and
   // creates nothing, and neither does a denial (except for a clamp, and for the ban of a limit that

@@ -231,19 +231,20 @@ RL.ALLOW own:7 10/s AND all 1000/s OR pool 100/s,keep=20 AND all 1000/s
   that passes first, and the request passes after exactly `retry_after_ms`.
 - If one passes, those before it leave nothing, no `ban=` either. If all deny, each is a denial as
   if it were alone, in their order, and the numbers are those after the bans.
-- An alternative of shadow limits alone always passes. So does a cost of 0, unless it has to keep
-  something.
+- An alternative of shadow limits alone always passes. A cost of 0 passes every limit but `none`,
+  unless it has to keep something.
 - The rows of WITHLIMITS are those of all limits, with a tenth element: the position of their
   alternative, from 0. An alternative that was not charged shows its untouched buckets; behind the
   one that was charged, rows show what their limits would have said.
 - RL.RESERVE holds the keys of the alternative that was charged, and no others: RL.COMMIT and
   RL.CANCEL name those. The same words again renew that hold. An id that a key of any alternative
-  has with other words, or that is settled there, is an error.
+  has with other words, or that is settled there, is an error. If the alternatives of a key differ
+  in `keep=` alone, the `limit_index` of a renewal is that of the first of them.
 - A user needs the rights to the keys of all alternatives. RL.STATS counts the request once, the
-  limits of the alternative that was charged, and as denials the limits for which an earlier one was
-  not. RL.TOP and `weir:denied` know only of requests of which all alternatives deny, by the limit
+  limits of the alternative that was charged, and a denial for each limit that made an earlier one
+  lose. RL.TOP and `weir:denied` know only of requests of which all alternatives deny, by the limit
   of the reply.
-- In a command that cannot choose the error is `OR stands in RL.ALLOW, RL.PEEK and RL.RESERVE only`.
+- Other commands fail with `OR stands in RL.ALLOW, RL.PEEK and RL.RESERVE only: name what was won`.
 
 ## How replies are printed here
 

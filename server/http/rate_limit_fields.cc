@@ -27,7 +27,9 @@ RateLimitFields::RateLimitFields(const ParsedRequest& request, const Verdict& ve
     : request_(request), verdict_(verdict), now_(now), choice_(choice) {
   WEIR_CHECK(verdict.decisions.size() == request.checks.size());
   List(verdict.limit_index, now);
-  for (std::size_t i = 0; i < request.checks.size() && listed_.size() < kFieldItemsMax; ++i) {
+  // Of alternatives, the one that was charged or, if all deny, that passes soonest.
+  const auto [begin, end] = request.checks.AlternativeWith(verdict.limit_index);
+  for (std::size_t i = begin; i < end && listed_.size() < kFieldItemsMax; ++i) {
     if (i != verdict.limit_index) List(i, now);
   }
 }

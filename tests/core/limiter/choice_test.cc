@@ -204,6 +204,20 @@ TEST_F(HeldChoiceTest, RenewsAnAlternativeOfTheSameKey) {
   }
 }
 
+TEST_F(HeldChoiceTest, RenewsNoAlternativeThatCouldNotHold) {
+  const std::vector<Alternatives> requests = {
+      {{{"k", "2/d", 5}}, {{"k", "2/d", 0}}},
+      {{{"k", "5/h"}, {"n", "none"}}, {{"k", "5/h"}, {"n", "unlimited"}}}};
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const std::string id = std::to_string(i);
+    const std::size_t winner = Reserve(requests[i], id)->verdict.limit_index;
+    EXPECT_GE(winner, 1u);
+    const Grant again = *Reserve(requests[i], id);
+    EXPECT_TRUE(again.renewed);
+    EXPECT_EQ(again.verdict.limit_index, winner) << i;
+  }
+}
+
 TEST_F(HeldChoiceTest, FailsIfAKeyHasTheIdOtherwise) {
   const Alternatives request = {{{"a", "1/h"}}, {{"b", "5/h"}}};
   EXPECT_EQ(Reserve(request)->verdict.limit_index, 0u);

@@ -128,8 +128,8 @@ TEST_F(LimiterFollowingTest, AnIdThatWasOpenedAgainIsAnotherHold) {
 
 // --- A clock that goes back ---
 
-// A thread of the replica reads its own clock, two hours ahead of the primary's, and still uses that
-// time after the replica has heard from the primary.
+// A thread of the replica reads its own clock, two hours ahead of the primary's, and still uses
+// that time after the replica has heard from the primary.
 TEST_F(LimiterFollowingTest, NothingIsDroppedByATimeThatThePrimaryHasNotTold) {
   const Instant ahead = now_ + hours{2};
   Decide({{"k", "5/h", 5}});
