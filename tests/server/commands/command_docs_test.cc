@@ -42,8 +42,8 @@ TEST(CommandDocsTest, SyntaxLinesHideTheNamesOfGroups) {
   const std::vector<std::pair<std::string_view, std::string_view>> lines = {
       {"RL.ALLOW",
        "RL.ALLOW key limit [limit ...] [COST cost] [AND key limit [limit ...] [COST cost] ...] "
-       "[WITHLIMITS]"
-       " [AT unix-time-ns]"},
+       "[OR key limit [limit ...] [COST cost] [AND key limit [limit ...] [COST cost] ...] ...] "
+       "[WITHLIMITS] [AT unix-time-ns]"},
       {"RL.RESET", "RL.RESET key [limit ...]"},
       {"RL.HELP", "RL.HELP"},
       {"PING", "PING [message]"},
