@@ -98,9 +98,9 @@ std::size_t Saver::TakePart(std::size_t first_partition) {
   const ChangesLock changes_lock(reader_);
   if (first_partition == 0) reader_.BeginSave();
   const std::size_t taken = hub_.TakePart(first_partition, options_.consistent_snapshot);
+  const std::optional<Instant> drop_time = hub_.DropTime();
   LimiterChanges changes;
-  const std::size_t next_partition =
-      fold_.TakeInto(changes, first_partition, taken, hub_.DropTime());
+  const std::size_t next_partition = fold_.TakeInto(changes, first_partition, taken, drop_time);
   WEIR_CHECK(next_partition > first_partition);
   WEIR_CHECK(next_partition <= kPartitionCount);
   // Taken last, so that each bucket that is saved has its limit on disk. So has each limit its
@@ -109,16 +109,17 @@ std::size_t Saver::TakePart(std::size_t first_partition) {
   changes.limits = reader_.TakeLimits();
   std::string history =
       options_.history ? options_.history->Record(next_partition == kPartitionCount) : "";
-  part_ = {std::move(changes), fold_.TakePolicies(), clock_.Now(), std::move(history)};
+  const Instant mark = clock_.Now();
+  const Instant drop_mark = std::min(drop_time.value_or(Instant{}), mark);
+  part_ = {std::move(changes), fold_.TakePolicies(), mark, drop_mark, std::move(history)};
   return next_partition;
 }
 
 absl::Status Saver::WritePart(std::optional<std::size_t>& written) {
-  const auto& [changes, policies, mark, history] = *part_;
+  const auto& [changes, policies, mark, drop_mark, history] = *part_;
   const bool starts_over = changes.generation != storage_->generation();
   const bool moves_on = !history.empty() && history != storage_->history();
   if (!changes.empty() || !policies.empty() || starts_over || moves_on) {
-    const Instant drop_mark = hub_.drops_full() ? mark : Instant{};
     WEIR_RETURN_IF_ERROR(storage_->Save(changes, policies, mark, drop_mark, history));
     secret_ = storage_->secret();
     written = written.value_or(0) + changes.buckets.size();

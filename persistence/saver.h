@@ -103,6 +103,7 @@ class Saver {
     LimiterChanges changes;
     PolicyChanges policies;
     Instant mark;
+    Instant drop_mark;
     std::string history;
   };
   // Takes a part from `first_partition` on, and returns where the next one begins.

@@ -316,6 +316,10 @@ absl::Status Storage::Save(const LimiterChanges& limiter, const PolicyChanges& p
     if (change.limits) others.back().second = OverrideValue(*change.limits);
   }
   std::ranges::sort(others, {}, [](const auto& record) { return std::string_view(record.first); });
+  // The clock of a replica may go back: no compaction may drop by a later time what is written now.
+  if (drop_mark < database_->drop_rule().mark.load(std::memory_order_relaxed)) {
+    database_->drop_rule().mark.store(drop_mark, std::memory_order_relaxed);
+  }
   const std::size_t records = kGenerationKinds.size() * limiter.rewritten_partitions.size() +
                               limiter.size() + others.size();
   WEIR_RETURN_IF_ERROR(database_->Write(records, [&](Database::Writer& writer) {

@@ -61,8 +61,9 @@ class ChangeHub {
   void TakeAll();
 
   // The time at which the next batch judges whether a bucket is full; nothing if none is dropped.
+  // Requires: this thread has a ChangesLock.
   [[nodiscard]] std::optional<Instant> DropTime() const {
-    return drops_full_ ? std::optional(clock_.Now()) : std::nullopt;
+    return drops_full_ ? std::optional(reader_.Droppable(clock_.Now())) : std::nullopt;
   }
   [[nodiscard]] bool drops_full() const noexcept { return drops_full_; }
   [[nodiscard]] LimiterTable& table() const noexcept { return table_; }

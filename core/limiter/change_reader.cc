@@ -210,6 +210,8 @@ TableGeneration ChangeReader::generation() const ABSL_NO_THREAD_SAFETY_ANALYSIS 
   return table_.generation;
 }
 
+Instant ChangeReader::Droppable(Instant now) const noexcept { return table_.Droppable(now); }
+
 std::size_t ChangeReader::PublishedSlots(std::size_t partition) const noexcept {
   return table_.buckets.PublishedSlots(partition);
 }

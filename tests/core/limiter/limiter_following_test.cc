@@ -140,6 +140,12 @@ TEST_F(LimiterFollowingTest, NothingIsDroppedByATimeThatThePrimaryHasNotTold) {
   LimiterChanges copy;
   ChangeReader(replica_.table()).CopyPartition(partition, ahead, copy);
   EXPECT_EQ(copy.buckets.size(), 1U) << "a save keeps it";
+  clock_.Set(ahead);
+  ChangeHub hub(replica_.table(), policies_, clock_, true);
+  {
+    const ChangesLock changes_lock(hub.reader());
+    EXPECT_EQ(hub.DropTime(), now_) << "nor does a compaction drop it";
+  }
   replica_restore_.SetTold(ahead);
   EXPECT_EQ(replica_upkeep_.Sweep(partition, ahead), 1U);
 }
