@@ -26,8 +26,8 @@ class Server : public Http2Receiver {
  public:
   void OnProgress(Http2Stream& stream) override {
     if (stream.id % 3 == 0) http2_.DropBody(stream);
-    if (LookAtGrpcBody(stream.body) == GrpcBody::kMessage) message_ = GrpcMessageOf(stream.body);
     if (!stream.is_complete || stream.is_answered) return;
+    if (LookAtGrpcBody(stream.body) == GrpcBody::kMessage) message_ = GrpcMessageOf(stream.body);
     constexpr Http2Field kFields[] = {{":status", "200"}};
     constexpr Http2Field kTrailers[] = {{"grpc-status", "0"}};
     http2_.Begin(stream, kFields);
