@@ -1,6 +1,6 @@
 // A call of Envoy's rate limit service: its message, read and checked.
 //
-//     RateLimitCall call;  // a thread keeps one, as its memory is used again
+//     RateLimitCall call;  // a thread keeps one, as the memory of a small call is used again
 //     if (absl::Status bad = call.Read(message); !bad.ok()) ... INVALID_ARGUMENT with its text
 //     for (const CallDescriptor& descriptor : call.descriptors()) ...
 //
@@ -60,6 +60,7 @@ class RateLimitCall {
 
  private:
   rls::RateLimitRequest request_;
+  bool is_small_ = true;  // request_ may be used again
   std::vector<CallDescriptor> descriptors_;
 };
 

@@ -2,12 +2,14 @@
 // messages that are made by the same protobuf, and bytes by hand.
 #include "rls/call.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <string_view>
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include "core/base/status.h"
 
@@ -112,6 +114,44 @@ TEST_F(RateLimitCallTest, DescriptorsAndEntriesAreBounded) {
   Descriptor().clear_entries();
   request_.add_descriptors();
   EXPECT_EQ(Read(), "at most 64 descriptors");
+}
+
+// Method: an empty descriptor, and an empty entry, have two bytes each.
+TEST_F(RateLimitCallTest, ElementsAboveTheBoundTakeNoMemory) {
+  std::string descriptors;
+  std::string entries("\x12\xe0\xd4\x03", 4);  // one descriptor of 60,000 bytes
+  for (int i = 0; i < 30'000; ++i) {
+    descriptors.append("\x12\0", 2);
+    entries.append("\x0a\0", 2);
+  }
+  const std::size_t before = mallinfo2().uordblks;
+  EXPECT_EQ(call_.Read(descriptors).message(), "at most 64 descriptors");
+  EXPECT_EQ(call_.Read(entries).message(), "at most 16 entries in a descriptor");
+  EXPECT_LT(mallinfo2().uordblks, before + 10'000);
+}
+
+TEST_F(RateLimitCallTest, MemoryOfALargeCallIsNotKept) {
+  ASSERT_EQ(Read(), "");
+  const std::size_t before = mallinfo2().uordblks;
+  for (const std::string_view domain : {"shop", ""}) {
+    {
+      rls::RateLimitRequest large = request_;
+      large.set_domain(std::string(domain));
+      large.mutable_descriptors(0)->mutable_entries(0)->set_value(std::string(60'000, 'x'));
+      EXPECT_EQ(call_.Read(large.SerializeAsString()).ok(), !domain.empty());
+    }
+    ASSERT_EQ(Read(), "");
+  }
+  EXPECT_LT(mallinfo2().uordblks, before + 10'000);
+}
+
+TEST_F(RateLimitCallTest, CutMessagesAreAnError) {
+  const std::string message = request_.SerializeAsString();
+  for (std::size_t size = message.size() - 1; size > 6; --size) {
+    EXPECT_EQ(call_.Read(message.substr(0, size)).message(), "not a RateLimitRequest") << size;
+  }
+  EXPECT_FALSE(call_.Read(message + std::string("\0", 1)).ok());
+  EXPECT_FALSE(call_.Read(message + "\x14").ok());  // the end of a group that has no beginning
 }
 
 TEST_F(RateLimitCallTest, UnitsArePeriods) {
