@@ -21,8 +21,7 @@ constexpr auto kKeptFields = std::to_array<std::pair<std::string_view, std::stri
     {{":method", &Http2Fields::method},
      {":path", &Http2Fields::path},
      {"content-type", &Http2Fields::content_type},
-     {"grpc-encoding", &Http2Fields::grpc_encoding},
-     {"authorization", &Http2Fields::authorization}});
+     {"grpc-encoding", &Http2Fields::grpc_encoding}});
 
 // The memory of nghttp2, whose size is counted in `counter`.
 void* Allocate(std::size_t bytes, void* counter) {

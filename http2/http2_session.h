@@ -52,7 +52,6 @@ struct Http2Fields {
   std::string path;
   std::string content_type;
   std::string grpc_encoding;
-  std::string authorization;
 };
 
 // A request and its answer.

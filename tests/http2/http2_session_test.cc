@@ -189,6 +189,16 @@ TEST_F(Http2, ResetsCallsThatAreOverdue) {
   EXPECT_NE(server_.Find(recent), nullptr);
 }
 
+TEST_F(Http2, KeepsNoPassword) {
+  echoes_ = false;
+  Talk();
+  const std::size_t before = server_.held_bytes();
+  client_.Call("/a", "", {{"authorization", std::string(12'000, 'x')}});
+  Talk();
+  EXPECT_EQ(server_.streams(), 1U);
+  EXPECT_LT(server_.held_bytes(), before + 8 * 1024);
+}
+
 TEST_F(Http2, RefusesStreamsAboveTheBound) {
   echoes_ = false;
   for (std::size_t i = 0; i <= kHttp2StreamsMax; ++i) client_.Call("/a", "");
