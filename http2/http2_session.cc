@@ -317,9 +317,15 @@ void Http2Session::ResetOverdue(HostInstant now, Nanos span) {
 
 void Http2Session::AnnounceEnd() { nghttp2_submit_shutdown_notice(session_.get()); }
 
-void Http2Session::EndNow() {
+void Http2Session::EndNow(std::string& out) {
   ends_ = true;
+  for (const auto& [id, stream] : streams_) {
+    if (stream.is_answered) continue;
+    nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM);
+  }
+  Flush(out);  // nghttp2 would drop them for GOAWAY.
   nghttp2_session_terminate_session(session_.get(), NGHTTP2_NO_ERROR);
+  Flush(out);
 }
 
 void Http2Session::Flush(std::string& out) {

@@ -117,8 +117,9 @@ class Http2Session {
   // Tells the client to open no more streams on this connection. Those that it has opened, and
   // those that are on their way, are served.
   void AnnounceEnd();
-  // Ends the connection: GOAWAY without an error, which names the last stream that was served.
-  void EndNow();
+  // Ends the connection: resets each request without an answer (REFUSED_STREAM: the client may
+  // repeat it elsewhere), and sends GOAWAY without an error. Appends both.
+  void EndNow(std::string& out);
 
   // Appends what may be sent now.
   void Flush(std::string& out);

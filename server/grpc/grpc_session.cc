@@ -70,7 +70,7 @@ ClientSession::Turn GrpcSession::Execute(std::string_view unread, std::string& o
   }
   SendUpdates();
   http2_->Flush(out);  // ahead of GOAWAY
-  End(now, turn.next == Next::kRead);
+  End(now, turn.next == Next::kRead, out);
   http2_->Flush(out);
   if (http2_->has_ended()) {
     NoteEnd();
@@ -202,7 +202,7 @@ void GrpcSession::EndWait(WaitEnd why) {
   if (end_ != WaitEnd::kClosing) end_ = why;
 }
 
-void GrpcSession::End(HostInstant now, bool is_turn_over) {
+void GrpcSession::End(HostInstant now, bool is_turn_over, std::string& out) {
   if (!end_ || http2_->has_ended()) return;
   if (end_ == WaitEnd::kDemoted && !ends_at_) {
     http2_->AnnounceEnd();
@@ -211,7 +211,7 @@ void GrpcSession::End(HostInstant now, bool is_turn_over) {
   const bool is_over = end_ == WaitEnd::kClosing || now >= *ends_at_;
   if (!is_over || !is_turn_over) return;
   why_closed_ = end_ == WaitEnd::kClosing ? Http2End::kShutdown : Http2End::kDemotion;
-  http2_->EndNow();
+  http2_->EndNow(out);
 }
 
 // The connection is to be closed: says why, once.

@@ -72,7 +72,7 @@ class GrpcSession final : public ClientSession, private Http2Receiver {
   void ForgetEnded();
   void SendUpdates();
   // Does what the end of the server, or of its role, asks for.
-  void End(HostInstant now, bool is_turn_over);
+  void End(HostInstant now, bool is_turn_over, std::string& out);
   void NoteEnd();
   [[nodiscard]] GrpcContext context() const noexcept {
     return {worker_.services, end_ == WaitEnd::kClosing};

@@ -218,13 +218,28 @@ TEST_F(Http2, EndsInTwoSteps) {
   EXPECT_EQ(client_.go_aways[0].code, 0U);
   EXPECT_TRUE(client_.answers[on_its_way].is_ended);
   EXPECT_FALSE(server_.has_ended());
-  server_.EndNow();
   std::string last;
-  server_.Flush(last);
+  server_.EndNow(last);
   ASSERT_EQ(on_its_way, 3);
   EXPECT_EQ(last, Http2Frame(7, 0, 0, std::string_view("\0\0\0\3\0\0\0\0", 8)));
   EXPECT_TRUE(server_.has_ended());
   EXPECT_FALSE(server_.is_broken());
+}
+
+// Else GOAWAY would count them among those that were served.
+TEST_F(Http2, RefusesCallsThatAreNotCompleteAtItsEnd) {
+  const std::int32_t open = client_.Request(
+      {{":method", "POST"}, {":scheme", "http"}, {":path", "/a"}, {":authority", "weir"}}, "one",
+      true);
+  const std::int32_t whole = client_.Call("/b", "two");
+  Talk();
+  std::string last;
+  server_.EndNow(last);
+  client_.Receive(last);
+  EXPECT_EQ(client_.answers[open].reset, kRefusedStream);
+  EXPECT_TRUE(client_.answers[whole].is_ended);
+  EXPECT_THAT(client_.go_aways, SizeIs(1));
+  EXPECT_TRUE(server_.has_ended());
 }
 
 TEST_F(Http2, EndsForAClientThatSaysSo) {
