@@ -35,7 +35,7 @@ void Http2FrameAllowance::GiveBack(std::int64_t frames) noexcept {
 Http2FrameWatch::Http2FrameWatch() noexcept : skip_(kHttp2Preface.size()) {}
 
 Http2FrameWatch::Read Http2FrameWatch::Look(std::string_view input, HostInstant now,
-                                            std::size_t controls_max) {
+                                            std::size_t units_max) {
   Read read;
   while (read.bytes < input.size() && flood_ == Http2Flood::kNone) {
     if (skip_ > 0) {
@@ -44,9 +44,9 @@ Http2FrameWatch::Read Http2FrameWatch::Look(std::string_view input, HostInstant 
       read.bytes += skipped;
       continue;
     }
-    if (head_bytes_ == 0 && read.controls == controls_max) return read;
+    if (head_bytes_ == 0 && read.units == units_max) return read;
     const bool is_whole = TakeHeadByte(static_cast<std::uint8_t>(input[read.bytes++]));
-    if (is_whole && Count(now)) ++read.controls;
+    if (is_whole && Count(now)) ++read.units;
   }
   return read;
 }
@@ -74,7 +74,7 @@ bool Http2FrameWatch::Count(HostInstant now) noexcept {
   if (type_ == kHeaders) {
     continuations_ = 0;
     ++ends_permitted_;
-    return false;
+    return true;
   }
   if (type_ == kReset) {
     if (!resets_.Take(now)) flood_ = Http2Flood::kResets;

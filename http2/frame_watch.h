@@ -1,7 +1,7 @@
 // Watches the frames of a client of HTTP/2, ahead of the library that reads them, and finds floods
 // of frames that are cheap to send.
 //
-//     const auto [bytes, controls] = watch.Look(input, now, controls_max);
+//     const auto [bytes, units] = watch.Look(input, now, units_max);
 //     if (watch.flood() != Http2Flood::kNone) ... close the connection
 //
 // A client may send at once 10,000 resets of streams (RST_STREAM), and 1,000 a second, besides one
@@ -48,12 +48,12 @@ class Http2FrameWatch {
   Http2FrameWatch() noexcept;
 
   struct Read {
-    std::size_t bytes = 0;     // of the input, which the library may read now
-    std::size_t controls = 0;  // frames among them that reset or control
+    std::size_t bytes = 0;  // of the input, which the library may read now
+    std::size_t units = 0;  // of work: frames among them that begin a call, reset or control
   };
-  // Looks at bytes of the client, from its preface on, until the input ends, `controls_max` frames
-  // that reset or control are whole, or a flood is found: then the last frame is one too many.
-  [[nodiscard]] Read Look(std::string_view input, HostInstant now, std::size_t controls_max);
+  // Looks at bytes of the client, from its preface on, until the input ends, `units_max` such
+  // frames are whole, or a flood is found: then the last frame is one too many.
+  [[nodiscard]] Read Look(std::string_view input, HostInstant now, std::size_t units_max);
 
   // A call is complete, which permits further frames.
   void CountCall() noexcept {
@@ -66,7 +66,7 @@ class Http2FrameWatch {
  private:
   // Takes one byte of a frame's head. Returns true if the frame's kind is known with it.
   bool TakeHeadByte(std::uint8_t byte) noexcept;
-  // Returns true for a frame that resets or controls.
+  // Returns true for a frame that is a unit of work.
   bool Count(HostInstant now) noexcept;
 
   Http2FrameAllowance resets_{std::chrono::milliseconds(1), 10'000};

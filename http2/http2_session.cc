@@ -218,10 +218,10 @@ Http2Session::Http2Session(Http2Receiver& receiver) : receiver_(receiver) {
 Http2Session::~Http2Session() = default;
 
 Http2FrameWatch::Read Http2Session::Receive(std::string_view input, HostInstant now,
-                                            std::size_t controls_max) {
+                                            std::size_t units_max) {
   if (has_ended()) return {.bytes = input.size()};
   now_ = now;
-  Http2FrameWatch::Read read = watch_.Look(input, now, controls_max);
+  Http2FrameWatch::Read read = watch_.Look(input, now, units_max);
   if (flood() != Http2Flood::kNone) {
     nghttp2_session_terminate_session(session_.get(), NGHTTP2_ENHANCE_YOUR_CALM);
     return read;

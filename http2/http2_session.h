@@ -2,7 +2,7 @@
 // bytes. It knows neither sockets nor gRPC, and reads no clock.
 //
 //     Http2Session http2(receiver);           // receiver.OnProgress(stream) hears of each stream
-//     consumed = http2.Receive(input, now, controls_max).bytes;
+//     consumed = http2.Receive(input, now, units_max).bytes;
 //     http2.Begin(stream, {{":status", "200"}, {"content-type", "application/grpc"}});
 //     http2.Write(stream, bytes);
 //     http2.End(stream, {{"grpc-status", "0"}});
@@ -92,7 +92,7 @@ class Http2Session {
   Http2Session& operator=(const Http2Session&) = delete;
 
   // Reads bytes of the client, as far as Http2FrameWatch::Look does, and returns what that does.
-  Http2FrameWatch::Read Receive(std::string_view input, HostInstant now, std::size_t controls_max);
+  Http2FrameWatch::Read Receive(std::string_view input, HostInstant now, std::size_t units_max);
 
   // The stream of that id; null if it has ended or was reset.
   [[nodiscard]] Http2Stream* Find(std::int32_t id);

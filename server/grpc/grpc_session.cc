@@ -66,7 +66,7 @@ ClientSession::Turn GrpcSession::Execute(std::string_view unread, std::string& o
     const Http2FrameWatch::Read read =
         http2_->Receive(unread.substr(turn.consumed), now, kWorkPerTurn - work_.units());
     turn.consumed += read.bytes;
-    work_.Charge(read.controls);
+    work_.Charge(read.units);
   }
   SendUpdates();
   http2_->Flush(out);  // ahead of GOAWAY
@@ -83,14 +83,8 @@ ClientSession::Turn GrpcSession::Execute(std::string_view unread, std::string& o
 // Called within Http2Session::Receive.
 void GrpcSession::OnProgress(Http2Stream& stream) {
   if (stream.is_answered) return;
-  if (!IsGrpc(stream.fields)) {
-    work_.Charge(1);
-    return Refuse(stream);
-  }
-  if (const std::optional<GrpcError> error = ErrorOf(stream)) {
-    work_.Charge(1);
-    return Fail(stream, *error);
-  }
+  if (!IsGrpc(stream.fields)) return Refuse(stream);
+  if (const std::optional<GrpcError> error = ErrorOf(stream)) return Fail(stream, *error);
   if (stream.is_complete) complete_.push_back(stream.id);
 }
 

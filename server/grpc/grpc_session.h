@@ -1,7 +1,8 @@
 // One client's side of a connection of HTTP/2, on which it makes calls of gRPC.
 //
 // Calls are answered when they are complete, in that order. The rules of a turn are those of every
-// session (client_session.h): a call is a unit of work, and so is a frame that carries none.
+// session (client_session.h). A unit of work is a frame that begins a call, resets or controls
+// (frame_watch.h), and the answer of a complete call.
 #pragma once
 
 #include <chrono>

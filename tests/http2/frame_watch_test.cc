@@ -21,7 +21,7 @@ constexpr std::size_t kAnyNumber = 1'000'000;
 
 class FrameWatch : public testing::Test {
  protected:
-  FrameWatch() { EXPECT_EQ(watch_.Look(kHttp2Preface, now_, kAnyNumber).controls, 0U); }
+  FrameWatch() { EXPECT_EQ(watch_.Look(kHttp2Preface, now_, kAnyNumber).units, 0U); }
 
   // How many of `count` such frames pass before the flood is found.
   int Passing(const std::string& frame, int count) {
@@ -37,19 +37,19 @@ class FrameWatch : public testing::Test {
   HostInstant now_{std::chrono::hours(1)};
 };
 
-TEST_F(FrameWatch, CountsFramesThatControlAcrossCuts) {
+TEST_F(FrameWatch, CountsUnitsOfWorkAcrossCuts) {
   const std::string frames = Http2Frame(kHeaders, 4, 1, "abc") + Http2Frame(kData, 0, 1, "") +
                              Http2Frame(kData, 9, 1, std::string("\2xyzuv", 6)) +
                              Http2Frame(kPing, 0, 0, "12345678");
   std::size_t found = 0;
-  for (const char& byte : frames) found += watch_.Look({&byte, 1}, now_, kAnyNumber).controls;
-  EXPECT_EQ(found, 2U);
+  for (const char& byte : frames) found += watch_.Look({&byte, 1}, now_, kAnyNumber).units;
+  EXPECT_EQ(found, 3U);
 }
 
 TEST_F(FrameWatch, StopsBehindTheLastFrameThatIsAskedFor) {
   const std::string frame = Http2Frame(kPing, 0, 0, "12345678");
   const Http2FrameWatch::Read read = watch_.Look(frame + frame + frame, now_, 2);
-  EXPECT_EQ(read.controls, 2U);
+  EXPECT_EQ(read.units, 2U);
   EXPECT_EQ(read.bytes, 2 * frame.size());
 }
 
@@ -77,7 +77,7 @@ TEST_F(FrameWatch, FindsTooManyFramesThatControl) {
                                 Http2Frame(kUnknown, 0, 0, "x")};
   for (const std::string& frame : frames) {
     watch_ = Http2FrameWatch();
-    EXPECT_EQ(watch_.Look(kHttp2Preface, now_, kAnyNumber).controls, 0U);
+    EXPECT_EQ(watch_.Look(kHttp2Preface, now_, kAnyNumber).units, 0U);
     EXPECT_EQ(Passing(frame, 2'000), 1'000);
     EXPECT_EQ(watch_.flood(), Http2Flood::kControl);
   }
@@ -95,7 +95,7 @@ TEST_F(FrameWatch, PermitsTenFramesThatControlForEachCall) {
 
 TEST_F(FrameWatch, PermitsAnEmptyEndOfEachCall) {
   const std::string call = Http2Frame(kHeaders, 4, 1, "abc") + Http2Frame(kData, 1, 1);
-  for (int i = 0; i < 20'000; ++i) EXPECT_EQ(watch_.Look(call, now_, kAnyNumber).controls, 0U);
+  for (int i = 0; i < 20'000; ++i) EXPECT_EQ(watch_.Look(call, now_, kAnyNumber).units, 1U);
   EXPECT_EQ(watch_.flood(), Http2Flood::kNone);
 }
 

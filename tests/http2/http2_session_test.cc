@@ -93,11 +93,11 @@ TEST_F(Http2, ReadsBytesThatComeOneByOne) {
   EXPECT_THAT(paths_, ElementsAre("/a"));
 }
 
-TEST_F(Http2, StopsBehindTheFramesThatControl) {
+TEST_F(Http2, StopsBehindTheUnitsOfWork) {
   client_.Call("/a", "one");
   const std::string said = client_.TakeOutput();
   const Http2FrameWatch::Read read = server_.Receive(said, now_, 1);  // SETTINGS
-  EXPECT_EQ(read.controls, 1U);
+  EXPECT_EQ(read.units, 1U);
   EXPECT_THAT(paths_, IsEmpty());
   server_.Receive(std::string_view(said).substr(read.bytes), now_, kAll);
   EXPECT_THAT(paths_, ElementsAre("/a"));

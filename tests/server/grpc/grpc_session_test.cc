@@ -266,6 +266,18 @@ TEST_F(GrpcSessionTest, ATurnEndsWithinAFlood) {
   EXPECT_GE(calls - before, 1'000);
 }
 
+// Method: the client does not acknowledge the settings, so what is above the bound is refused.
+TEST_F(GrpcSessionTest, ATurnEndsWithinCallsThatAreNeverComplete) {
+  std::string bytes = std::string(kHttp2Preface) + Http2Frame(4, 0, 0);
+  const std::string fields = std::string("\x83\x86\x04\x1c", 4) + std::string(kCheck) +
+                             std::string("\x0f\x10\x10", 3) + "application/grpc";
+  ASSERT_EQ(kCheck.size(), 0x1cU);
+  for (std::uint32_t i = 0; i < 4'000; ++i) bytes += Http2Frame(1, 4, 2 * i + 1, fields);
+  conversation_.Send(bytes);
+  EXPECT_FALSE(conversation_.closed());
+  EXPECT_GE(conversation_.turns(), 4);
+}
+
 TEST_F(GrpcSessionTest, CountsItsConnectionsByTheirEnd) {
   {
     GrpcConversation other(server_);
