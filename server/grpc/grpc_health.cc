@@ -13,15 +13,15 @@ using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
 using Health = HealthCheckResponse::ServingStatus;
 
-// Nothing for bytes that are no request.
-std::optional<std::string> ServiceOf(std::string_view message) {
+// Whether the request is for a known service; nothing for bytes that are no request.
+std::optional<bool> IsKnown(std::string_view message) {
   HealthCheckRequest request;
   if (!request.ParseFromArray(message.data(), static_cast<int>(message.size()))) return {};
-  return request.service();
+  return request.service().empty();
 }
 
-Health HealthOf(std::string_view service, const GrpcContext& context) {
-  if (!service.empty()) return HealthCheckResponse::SERVICE_UNKNOWN;
+Health HealthOf(bool is_known, const GrpcContext& context) {
+  if (!is_known) return HealthCheckResponse::SERVICE_UNKNOWN;
   const bool serves =
       !context.is_ending && ReasonNotReady(context.services, ReadyFor::kChanges).empty();
   return serves ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
@@ -35,18 +35,18 @@ std::string Response(Health health) {
 
 class HealthUpdates final : public GrpcUpdates {
  public:
-  explicit HealthUpdates(std::string service) : service_(std::move(service)) {}
+  explicit HealthUpdates(bool is_known) : is_known_(is_known) {}
 
   [[nodiscard]] bool has_next(const GrpcContext& context) const override {
-    return told_ != HealthOf(service_, context);
+    return told_ != HealthOf(is_known_, context);
   }
   [[nodiscard]] std::string Next(const GrpcContext& context) override {
-    told_ = HealthOf(service_, context);
+    told_ = HealthOf(is_known_, context);
     return Response(*told_);
   }
 
  private:
-  const std::string service_;
+  const bool is_known_;
   std::optional<Health> told_;
 };
 
@@ -55,9 +55,9 @@ GrpcError NoRequest() { return {GrpcStatus::kInvalidArgument, "ERR not a HealthC
 }  // namespace
 
 GrpcResult GrpcHealthCheck(std::string_view message, const GrpcContext& context) {
-  const std::optional<std::string> service = ServiceOf(message);
-  if (!service) return NoRequest();
-  const Health health = HealthOf(*service, context);
+  const std::optional<bool> is_known = IsKnown(message);
+  if (!is_known) return NoRequest();
+  const Health health = HealthOf(*is_known, context);
   if (health == HealthCheckResponse::SERVICE_UNKNOWN) {
     return GrpcError{GrpcStatus::kNotFound, "ERR unknown service"};
   }
@@ -65,9 +65,9 @@ GrpcResult GrpcHealthCheck(std::string_view message, const GrpcContext& context)
 }
 
 GrpcResult GrpcHealthWatch(std::string_view message, const GrpcContext& /*context*/) {
-  std::optional<std::string> service = ServiceOf(message);
-  if (!service) return NoRequest();
-  return std::make_unique<HealthUpdates>(*std::move(service));
+  const std::optional<bool> is_known = IsKnown(message);
+  if (!is_known) return NoRequest();
+  return std::make_unique<HealthUpdates>(*is_known);
 }
 
 }  // namespace weir

@@ -9,6 +9,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include "http2/grpc_message.h"
 #include "http2/preface.h"
@@ -312,6 +313,18 @@ TEST_F(GrpcSessionTest, MemoryOfCallsIsTheClients) {
   EXPECT_GT(conversation_.session().held_bytes(), before + 50'000);
   conversation_.session().DropUnfinished();
   EXPECT_EQ(conversation_.session().held_bytes(), 0U);
+}
+
+// Method: calls of Check with the same names take no more, with the client's own copies of them.
+TEST_F(GrpcSessionTest, AWatchDoesNotKeepTheNameOfItsService) {
+  const std::string request = Framed("\n\xe0\xd4\x03" + std::string(60'000, 'x'));
+  const std::size_t begin = mallinfo2().uordblks;
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(conversation_.Call(kCheck, request).body, "");
+  const std::size_t checked = mallinfo2().uordblks;
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(conversation_.Call(kWatch, request).body, kServiceUnknown);
+  }
+  EXPECT_LT(mallinfo2().uordblks + begin, 2 * checked + 100'000);
 }
 
 // A server whose clients must log in.
