@@ -122,7 +122,6 @@ void GrpcSession::RunComplete() {
 }
 
 void GrpcSession::Run(Http2Stream& stream) {
-  was_served_ = true;
   GrpcResult result =
       FindGrpcMethod(stream.fields.path)->handler(GrpcMessageOf(stream.body), context());
   if (const auto* const message = std::get_if<std::string>(&result)) {
@@ -242,7 +241,7 @@ bool GrpcSession::wants_ticks() const noexcept {
 }
 
 bool GrpcSession::is_logged_in() const noexcept {
-  return was_served_ || worker_.services.access.ForNewConnection() != nullptr;
+  return !lasting_.empty() || worker_.services.access.ForNewConnection() != nullptr;
 }
 
 }  // namespace weir

@@ -45,7 +45,7 @@ class GrpcSession final : public ClientSession, private Http2Receiver {
   void EndWait(WaitEnd why) override;
   [[nodiscard]] bool has_news() const noexcept override;
   [[nodiscard]] bool wants_ticks() const noexcept override;
-  // Health needs no login, so a client that has asked for it may stay.
+  // Health needs no login, so a client may stay while it has a call that lasts.
   [[nodiscard]] bool is_logged_in() const noexcept override;
   [[nodiscard]] std::size_t held_bytes() const override {
     return http2_ ? http2_->held_bytes() : 0;
@@ -88,7 +88,6 @@ class GrpcSession final : public ClientSession, private Http2Receiver {
   std::vector<Lasting> lasting_;
   std::optional<WaitEnd> end_;          // of the server, or of its role
   std::optional<HostInstant> ends_at_;  // after a demotion that the client was told
-  bool was_served_ = false;             // it has had an answer
   bool closing_ = false;
   Http2End why_closed_ = Http2End::kClient;
 };

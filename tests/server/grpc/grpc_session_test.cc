@@ -336,7 +336,13 @@ TEST(GrpcLoginTest, HealthNeedsNone) {
   EXPECT_EQ(conversation.Call("/a.B/C", Asking("")).trailers["grpc-status"], "12");
   EXPECT_FALSE(conversation.session().is_logged_in());
   EXPECT_EQ(conversation.Call(kCheck, Asking("")).body, kServing);
+  EXPECT_FALSE(conversation.session().is_logged_in());
+  const std::int32_t watch = conversation.client.Call(kWatch, Asking(""));
+  conversation.Talk();
   EXPECT_TRUE(conversation.session().is_logged_in());
+  conversation.client.Reset(watch, kCancel);
+  conversation.Talk();
+  EXPECT_FALSE(conversation.session().is_logged_in());
 }
 
 class FirstBytesTest : public testing::Test {
