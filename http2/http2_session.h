@@ -62,7 +62,7 @@ struct Http2Stream {
   std::string body;          // what has come of it, unless it is dropped
   bool is_complete = false;  // the client sends nothing more
   bool is_answered = false;  // Begin() or Answer() was called
-  bool may_last = false;     // it is not overdue, however long it takes
+  bool may_last = false;     // the answer may take any time: ResetOverdue() leaves it alone
   // For Http2Session alone.
   std::size_t field_bytes = 0;
   std::size_t field_count = 0;

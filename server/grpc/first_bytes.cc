@@ -1,6 +1,5 @@
 #include "server/grpc/first_bytes.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "http2/preface.h"

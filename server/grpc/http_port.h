@@ -9,9 +9,8 @@ namespace weir {
 // The most clients of the admin port.
 inline constexpr std::size_t kAdminClientsMax = 32;
 
-// HTTP on the port for decisions, where a client may choose HTTP/2, or on that for metrics and the
-// page. `http` must outlive the
-// sessions.
+// The protocol of the port for decisions, where a client may choose HTTP/2, or of the port for
+// metrics and the page. `http` must outlive the sessions.
 [[nodiscard]] PortProtocol HttpProtocol(Face face, HttpServices& http);
 
 }  // namespace weir

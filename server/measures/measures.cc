@@ -362,7 +362,7 @@ constexpr Measure kMeasures[] = {
             [](auto& s) {
               return s.services.clients.size(Face::kHttp) + s.services.clients.size(Face::kAdmin);
             }),
-    Measure({"h2_connections"}, "Clients of these that speak HTTP/2.",
+    Measure({"h2_connections"}, "Clients that speak HTTP/2; `http_connections` counts them, too.",
             [](auto& s) { return s.services.http2.open(); }),
     Measure({"evicted"}, "Buckets dropped because of --max-memory.",
             [](auto& s) { return s.services.upkeep.counts().evicted; }),

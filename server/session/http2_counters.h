@@ -9,15 +9,14 @@
 
 namespace weir {
 
-// Why a connection has ended: it was the client, or closed for a reason that all connections have;
-// the client broke the protocol, or sent a flood; the server is a replica now, or stops.
+// Why a connection has ended.
 enum class Http2End : std::uint8_t {
-  kClient,
-  kProtocolError,
-  kResets,
-  kControlFrames,
-  kDemotion,
-  kShutdown,
+  kClient,         // the client left, or was closed for a reason that any connection may have
+  kProtocolError,  // the client broke the protocol
+  kResets,         // it reset too many calls
+  kControlFrames,  // it sent too many frames without calls
+  kDemotion,       // the server became a replica
+  kShutdown,       // the server stops
 };
 inline constexpr auto kHttp2EndNames = std::to_array<std::string_view>(
     {"client", "protocol_error", "resets", "control_frames", "demotion", "shutdown"});
