@@ -20,7 +20,10 @@ ClientSession::Turn FirstBytes::Execute(std::string_view unread, std::string& ou
     const bool may_be_http2 = kHttp2Preface.starts_with(begin);
     if (may_be_http2 && begin.size() < kHttp2Preface.size()) return {.in_request = true};
     is_chosen_ = true;
-    if (may_be_http2) session_ = std::make_unique<GrpcSession>(worker_, record_, http_);
+    if (may_be_http2) {
+      session_ = std::make_unique<GrpcSession>(worker_, record_, http_);
+      if (end_) session_->EndWait(*end_);
+    }
   }
   return session_->Execute(unread, out);
 }

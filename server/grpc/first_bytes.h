@@ -23,7 +23,10 @@ class FirstBytes final : public ClientSession {
   void FinishDelayed(std::string& replies, const WaitOutcome& outcome) const override {
     session_->FinishDelayed(replies, outcome);
   }
-  void EndWait(WaitEnd why) override { session_->EndWait(why); }
+  void EndWait(WaitEnd why) override {
+    if (end_ != WaitEnd::kClosing) end_ = why;
+    session_->EndWait(why);
+  }
   [[nodiscard]] bool has_news() const noexcept override { return session_->has_news(); }
   [[nodiscard]] bool wants_ticks() const noexcept override { return session_->wants_ticks(); }
   [[nodiscard]] bool is_logged_in() const noexcept override { return session_->is_logged_in(); }
@@ -39,6 +42,7 @@ class FirstBytes final : public ClientSession {
   const std::shared_ptr<ClientRecord> record_;
   HttpServices& http_;
   bool is_chosen_ = false;
+  std::optional<WaitEnd> end_;              // that the session must know which is chosen
   std::unique_ptr<ClientSession> session_;  // of HTTP/1.1 until it is chosen
 };
 

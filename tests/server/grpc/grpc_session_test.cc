@@ -28,6 +28,7 @@ using WaitEnd = ClientSession::WaitEnd;
 
 constexpr std::string_view kCheck = "/grpc.health.v1.Health/Check";
 constexpr std::string_view kWatch = "/grpc.health.v1.Health/Watch";
+constexpr std::uint32_t kRefusedStream = 7;
 constexpr std::uint32_t kCancel = 8;
 constexpr std::uint32_t kEnhanceYourCalm = 11;
 
@@ -35,6 +36,14 @@ std::string Framed(std::string_view message) {
   std::string body;
   AppendGrpcMessage(message, body);
   return body;
+}
+// The fields of a call whose body may still come.
+Http2FieldList OpenCall() {
+  return {{":method", "POST"},
+          {":scheme", "http"},
+          {":path", std::string(kCheck)},
+          {":authority", "weir"},
+          {"content-type", "application/grpc"}};
 }
 // HealthCheckRequest and HealthCheckResponse, as they are encoded.
 std::string Asking(std::string_view service) {
@@ -192,12 +201,7 @@ TEST_F(GrpcSessionTest, HasABoundedNumberOfWatches) {
 }
 
 TEST_F(GrpcSessionTest, ResetsACallThatIsNotComplete) {
-  const std::int32_t call = client_.Request({{":method", "POST"},
-                                             {":scheme", "http"},
-                                             {":path", std::string(kCheck)},
-                                             {":authority", "weir"},
-                                             {"content-type", "application/grpc"}},
-                                            std::string("\0\0", 2), /*open=*/true);
+  const std::int32_t call = client_.Request(OpenCall(), std::string("\0\0", 2), /*open=*/true);
   conversation_.Talk();
   EXPECT_TRUE(conversation_.session().wants_ticks());
   server_.clock.Advance(kGrpcCallTime - Nanos{1});
@@ -242,6 +246,27 @@ TEST_F(GrpcSessionTest, LeavesAtAStop) {
   EXPECT_EQ(client_.go_aways[0].code, 0U);
   EXPECT_TRUE(conversation_.closed());
   EXPECT_FALSE(conversation_.session().has_news());
+}
+
+TEST_F(GrpcSessionTest, RefusesWhatIsNotCompleteAtAStop) {
+  const std::int32_t call = client_.Request(OpenCall(), "", /*open=*/true);
+  conversation_.Talk();
+  conversation_.session().EndWait(WaitEnd::kClosing);
+  conversation_.Talk();
+  EXPECT_EQ(client_.answers[call].reset, kRefusedStream);
+}
+
+// The first bytes may come behind the beginning of a stop, or of a demotion.
+TEST_F(GrpcSessionTest, KnowsAnEndFromBeforeThePreface) {
+  for (const WaitEnd why : {WaitEnd::kClosing, WaitEnd::kDemoted}) {
+    GrpcConversation other(server_);
+    other.session().EndWait(why);
+    other.session().EndWait(WaitEnd::kDemoted);
+    const bool stops = why == WaitEnd::kClosing;
+    EXPECT_EQ(other.Call(kCheck, Asking("")).body, stops ? kNotServing : kServing);
+    EXPECT_THAT(other.client.go_aways, SizeIs(1));
+    EXPECT_EQ(other.closed(), stops);
+  }
 }
 
 TEST_F(GrpcSessionTest, ClosesAFlood) {
@@ -303,12 +328,7 @@ TEST_F(GrpcSessionTest, CountsItsConnectionsByTheirEnd) {
 TEST_F(GrpcSessionTest, MemoryOfCallsIsTheClients) {
   conversation_.Talk();
   const std::size_t before = conversation_.session().held_bytes();
-  client_.Request({{":method", "POST"},
-                   {":scheme", "http"},
-                   {":path", std::string(kCheck)},
-                   {":authority", "weir"},
-                   {"content-type", "application/grpc"}},
-                  Framed(std::string(60'000, 'x')).substr(0, 50'000), /*open=*/true);
+  client_.Request(OpenCall(), Framed(std::string(60'000, 'x')).substr(0, 50'000), /*open=*/true);
   conversation_.Talk();
   EXPECT_GT(conversation_.session().held_bytes(), before + 50'000);
   conversation_.session().DropUnfinished();
