@@ -43,6 +43,7 @@ GrpcSession::~GrpcSession() { DropUnfinished(); }
 void GrpcSession::DropUnfinished() {
   if (!http2_) return;
   http2_.reset();
+  if (why_closed_ == Http2End::kClient && is_over()) why_closed_ = Http2End::kDemotion;
   worker_.services.http2.Close(why_closed_);
 }
 
@@ -192,15 +193,15 @@ void GrpcSession::SendUpdates() {
 }
 
 void GrpcSession::EndWait(WaitEnd why) {
-  if (end_ != WaitEnd::kClosing) end_ = why;
+  if (end_ == WaitEnd::kClosing) return;
+  end_ = why;
+  if (why == WaitEnd::kClosing || ends_at_) return;
+  ends_at_ = worker_.services.clock.HostNow() + kGrpcLastCallsTime;
 }
 
 void GrpcSession::End(HostInstant now, bool is_turn_over, std::string& out) {
   if (!end_ || http2_->has_ended()) return;
-  if (end_ == WaitEnd::kDemoted && !ends_at_) {
-    http2_->AnnounceEnd();
-    ends_at_ = now + kGrpcLastCallsTime;
-  }
+  if (end_ == WaitEnd::kDemoted && !std::exchange(is_announced_, true)) http2_->AnnounceEnd();
   const bool is_over = end_ == WaitEnd::kClosing || now >= *ends_at_;
   if (!is_over || !is_turn_over) return;
   why_closed_ = end_ == WaitEnd::kClosing ? Http2End::kShutdown : Http2End::kDemotion;
@@ -227,17 +228,20 @@ void GrpcSession::NoteEnd() {
 
 bool GrpcSession::has_news() const noexcept {
   if (closing_ || !http2_) return false;
-  if (end_ == WaitEnd::kClosing || (end_ && !ends_at_)) return true;
+  if (end_ == WaitEnd::kClosing || (end_ && !is_announced_)) return true;
   if (!wants_ticks()) return false;
-  const HostInstant now = worker_.services.clock.HostNow();
-  if (now >= ends_at_.value_or(HostInstant::max())) return true;
-  if (now >= http2_->FirstOverdue(kGrpcCallTime)) return true;
+  if (is_over()) return true;
+  if (worker_.services.clock.HostNow() >= http2_->FirstOverdue(kGrpcCallTime)) return true;
   return std::ranges::any_of(
       lasting_, [&](const Lasting& call) { return call.updates->has_next(context()); });
 }
 
 bool GrpcSession::wants_ticks() const noexcept {
   return http2_ && (ends_at_ || http2_->streams() > 0);
+}
+
+bool GrpcSession::is_over() const noexcept {
+  return ends_at_ && worker_.services.clock.HostNow() >= *ends_at_;
 }
 
 bool GrpcSession::is_logged_in() const noexcept {

@@ -45,6 +45,7 @@ class GrpcSession final : public ClientSession, private Http2Receiver {
   void EndWait(WaitEnd why) override;
   [[nodiscard]] bool has_news() const noexcept override;
   [[nodiscard]] bool wants_ticks() const noexcept override;
+  [[nodiscard]] bool is_over() const noexcept override;
   // Health needs no login, so a client may stay while it has a call that lasts.
   [[nodiscard]] bool is_logged_in() const noexcept override;
   [[nodiscard]] std::size_t held_bytes() const override {
@@ -87,7 +88,8 @@ class GrpcSession final : public ClientSession, private Http2Receiver {
   std::deque<std::int32_t> complete_;  // streams of calls that are to be answered
   std::vector<Lasting> lasting_;
   std::optional<WaitEnd> end_;          // of the server, or of its role
-  std::optional<HostInstant> ends_at_;  // after a demotion that the client was told
+  std::optional<HostInstant> ends_at_;  // after a demotion
+  bool is_announced_ = false;           // the client was told of the demotion
   bool closing_ = false;
   Http2End why_closed_ = Http2End::kClient;
 };

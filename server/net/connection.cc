@@ -74,6 +74,7 @@ void Connection::Drain() {
 void Connection::EndWait() {
   session_->EndWait(ClientSession::WaitEnd::kDemoted);
   turn_.wake = HostInstant{};
+  if (session_->wants_ticks()) thread_.Watch(shared_from_this());
   if (state_ == State::kReading && session_->has_news()) return ExecutePending();
   if (state_ != State::kWaiting) return;
   wait_timer_->cancel();
@@ -81,6 +82,7 @@ void Connection::EndWait() {
 }
 
 bool Connection::OnTick(HostInstant now) {
+  if (state_ == State::kWriting && session_->is_over()) Close();
   if (state_ == State::kReading && session_->has_news()) ExecutePending();
   if (state_ == State::kClosed) return false;
   return CloseIfStalled(now) || (state_ != State::kClosed && session_->wants_ticks());

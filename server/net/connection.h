@@ -83,8 +83,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Looks at what another thread has changed (ClientRecord::Wake).
   void OnWake();
 
-  // Sends the session's news. Closes if it has been stalled for kStalledTime, or idle for the
-  // option timeout. Returns true if it must be called again at the next tick.
+  // Sends the session's news. Closes if replies wait to be sent and the session is over, or if it
+  // has been stalled for kStalledTime, or idle for the option timeout. Returns true if it must be
+  // called again at the next tick.
   bool OnTick(HostInstant now);
 
  private:

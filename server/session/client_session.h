@@ -90,6 +90,9 @@ class ClientSession {
   // it.
   [[nodiscard]] virtual bool wants_ticks() const noexcept { return false; }
 
+  // True once a client that does not read its replies is closed, at the next tick.
+  [[nodiscard]] virtual bool is_over() const noexcept { return false; }
+
   // After a turn with kHandOver: the request of the replica and its answer. Once; else nothing.
   [[nodiscard]] virtual std::optional<SyncHandOver> TakeHandOver() { return std::nullopt; }
 

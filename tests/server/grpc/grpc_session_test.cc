@@ -233,6 +233,20 @@ TEST_F(GrpcSessionTest, LeavesAtADemotion) {
   EXPECT_TRUE(conversation_.closed());
 }
 
+// A client that does not read gives its session no turn.
+TEST_F(GrpcSessionTest, IsOverAfterADemotionWithoutATurn) {
+  conversation_.Talk();
+  conversation_.session().EndWait(WaitEnd::kDemoted);
+  EXPECT_TRUE(conversation_.session().wants_ticks());
+  server_.clock.Advance(kGrpcLastCallsTime - Nanos{1});
+  conversation_.session().EndWait(WaitEnd::kDemoted);
+  EXPECT_FALSE(conversation_.session().is_over());
+  server_.clock.Advance(Nanos{1});
+  EXPECT_TRUE(conversation_.session().is_over());
+  conversation_.session().DropUnfinished();
+  EXPECT_EQ(Closed(Http2End::kDemotion), 1U);
+}
+
 TEST_F(GrpcSessionTest, LeavesAtAStop) {
   const std::int32_t watch = client_.Call(kWatch, Asking(""));
   conversation_.Talk();

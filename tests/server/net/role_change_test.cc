@@ -1,7 +1,9 @@
 // Goal: after the step that a change of the role runs on all threads, no command that saw the old
 // role is under way, and no request waits for tokens. Method: two I/O threads with bare sockets,
 // and a fake replication.
+#include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <future>
 #include <memory>
@@ -31,6 +33,31 @@ using asio::ip::tcp;
 
 constexpr std::string_view kUnblocked = "-UNBLOCKED this server is a replica now\r\n";
 
+// Says more than the kernel takes, and is over at a demotion or later.
+class EndingSession final : public ClientSession {
+ public:
+  static constexpr std::size_t kBytes = std::size_t{12} * 1024 * 1024;
+
+  explicit EndingSession(const std::atomic<bool>& is_over) : is_over_(is_over) {}
+  [[nodiscard]] Turn Execute(std::string_view unread, std::string& out) override {
+    out.resize(kBytes);
+    return {.consumed = unread.size()};
+  }
+  void FinishDelayed(std::string&, const WaitOutcome&) const override {}
+  void EndWait(WaitEnd) override { wants_ticks_ = true; }
+  [[nodiscard]] bool has_news() const noexcept override { return false; }
+  [[nodiscard]] bool wants_ticks() const noexcept override { return wants_ticks_; }
+  [[nodiscard]] bool is_over() const noexcept override { return is_over_; }
+  [[nodiscard]] bool is_logged_in() const noexcept override { return true; }
+  [[nodiscard]] std::size_t held_bytes() const override { return 0; }
+  void DropUnfinished() override {}
+  void OnSent() override {}
+
+ private:
+  const std::atomic<bool>& is_over_;
+  bool wants_ticks_ = false;
+};
+
 class RoleChangeTest : public testing::Test {
  protected:
   static constexpr std::size_t kThreads = 2;
@@ -43,13 +70,14 @@ class RoleChangeTest : public testing::Test {
     }
   }
 
-  void Serve(LoopbackClient& client, std::size_t thread) {
+  void Serve(LoopbackClient& client, std::size_t thread,
+             const SessionMaker& make = RedisProtocol().make) {
     client.Connect(acceptor_.local_endpoint().port());
     tcp::socket socket(threads_[thread]->context());
     acceptor_.accept(socket);
     const int descriptor = socket.native_handle();
     threads_[thread]->Adopt(
-        Transport(std::move(socket)), RedisProtocol().make,
+        Transport(std::move(socket)), make,
         services_.clients.Announce("peer", "own", descriptor, clock_.HostNow()));
   }
 
@@ -95,6 +123,26 @@ TEST_F(RoleChangeTest, AllWaitsEndAndTheirTokensAreBack) {
     const std::string peeked = "*5\r\n:0\r\n:0\r\n:6000\r\n:60000\r\n:0\r\n";
     EXPECT_EQ(client.Receive(peeked.size()), peeked);
   }
+}
+
+TEST_F(RoleChangeTest, AClientThatDoesNotReadIsClosedOnceItsSessionIsOver) {
+  std::atomic<bool> is_over = false;
+  LoopbackClient client;
+  client.LimitReceiveBuffer(4096);
+  Serve(client, 0, [&](Worker&, std::shared_ptr<ClientRecord>) {
+    return std::make_unique<EndingSession>(is_over);
+  });
+  ASSERT_TRUE(client.Send("x"));
+  ASSERT_TRUE(Eventually([&] { return services_.clients.All().size() == 1; }));
+  const ClientRecord& record = *services_.clients.All().front();
+  ASSERT_TRUE(Eventually([&] { return record.output_bytes.load() > 0; }));
+  IoThread::EndAllWaits(threads_);
+  Tick(*threads_[0]);
+  EXPECT_EQ(services_.clients.All().size(), 1U);
+  is_over = true;
+  Tick(*threads_[0]);
+  EXPECT_TRUE(Eventually([&] { return services_.clients.All().empty(); }));
+  EXPECT_LT(client.ReceiveAll().size(), EndingSession::kBytes);
 }
 
 TEST_F(RoleChangeTest, NothingIsAdmittedAfterTheBarrier) {
