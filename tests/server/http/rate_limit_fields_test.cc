@@ -197,9 +197,9 @@ TEST(RateLimitFieldsTest, OneBucketIsListedOnce) {
 TEST(RateLimitFieldsTest, OneAlternativeIsListed) {
   FieldsOf fields;
   const std::string_view request = "RL.ALLOW a 1/m AND all 9/h OR b 2/m AND all 9/h";
-  EXPECT_EQ(FieldOf(fields.Ask(request), "RateLimit"), "\"1/m\";r=0;t=60, \"9/h\";r=8;t=400");
-  EXPECT_EQ(FieldOf(fields.Ask(request), "RateLimit"), "\"2/m\";r=1;t=30, \"9/h\";r=7;t=400");
-  EXPECT_EQ(FieldOf(fields.Ask(request), "RateLimit"), "\"2/m\";r=0;t=30, \"9/h\";r=6;t=400");
+  EXPECT_EQ(FieldOf(fields.Ask(request), "RateLimit"), "\"1/m\";r=0;t=60, \"9/h\";r=8;t=3200");
+  EXPECT_EQ(FieldOf(fields.Ask(request), "RateLimit"), "\"2/m\";r=1;t=30, \"9/h\";r=7;t=2800");
+  EXPECT_EQ(FieldOf(fields.Ask(request), "RateLimit"), "\"2/m\";r=0;t=30, \"9/h\";r=6;t=2400");
   EXPECT_EQ(FieldOf(fields.Ask(request), "RateLimit-Policy"),
             "\"2/m\";q=2;w=60, \"9/h\";q=9;w=3600");
   EXPECT_THAT(fields.violated, ElementsAre("2/m"));
