@@ -191,8 +191,8 @@ void CountRecord(int is_written, int /*version*/, int content_type, const void* 
 
 // The place in a session of the protocols that its client may choose from.
 int AlpnIndex() {
-  static const int index = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
-  return index;
+  static const int kIndex = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
+  return kIndex;
 }
 
 int ChooseProtocol(SSL* session, const unsigned char** chosen, unsigned char* chosen_size,
