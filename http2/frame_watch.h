@@ -1,5 +1,5 @@
-// Watches the frames of a client of HTTP/2, ahead of the library that reads them, and finds floods
-// of frames that are cheap to send.
+// Watches the frames of a client of HTTP/2 before the library reads them, and finds floods: a frame
+// costs a client less to send than a server to read.
 //
 //     const auto [bytes, units] = watch.Look(input, now, units_max);
 //     if (watch.flood() != Http2Flood::kNone) ... close the connection
@@ -22,7 +22,7 @@
 
 namespace weir {
 
-// What a client has sent too much of.
+// The kind of frames that a client floods with.
 enum class Http2Flood : std::uint8_t { kNone, kResets, kControl };
 
 // Admits `burst` frames at once, and one each `interval`.

@@ -44,7 +44,7 @@ void RequestCounters::CountWinner(const ParsedRequest& request, Verdict verdict)
     const bool is_winners = i >= winner.begin && i < winner.end;
     const bool has_lost = i < winner.begin && !verdict.decisions[i].allowed &&
                           !request.checks[i].limit->shape().shadow;
-    // What is marked as repeated is not counted.
+    // Count passes over checks that are marked as repeated.
     if (!is_winners && !has_lost) verdict.repeated |= std::uint64_t{1} << i;
   }
   Count(request, verdict, true);

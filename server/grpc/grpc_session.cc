@@ -23,7 +23,7 @@ bool IsGrpc(const Http2Fields& fields) {
   return fields.method == "POST" && (type == kContentType || type == "application/grpc+proto");
 }
 
-// What a client has sent that is closed for it.
+// Names the flood for which a client is closed, in the words of the log.
 std::string_view TextOf(Http2Flood flood) {
   if (flood == Http2Flood::kNone) return "what is no HTTP/2";
   return flood == Http2Flood::kResets ? "too many resets of calls"

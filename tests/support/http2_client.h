@@ -21,7 +21,7 @@ struct nghttp2_session;
 
 namespace weir {
 
-// What a client has heard of one of its calls.
+// The answer to a call, as far as it has come.
 struct Http2Answer {
   std::map<std::string, std::string> fields;    // the first ones
   std::map<std::string, std::string> trailers;  // those behind the body, or all without a body

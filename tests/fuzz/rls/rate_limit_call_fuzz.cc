@@ -1,5 +1,5 @@
-// Property: any bytes are either a call within its bounds, or get an error of one short line; and
-// what is read after that does not depend on what was read before.
+// Property: any bytes are either a call within its bounds, or get an error of one short line. A
+// call is read the same, whatever the reader has read before.
 #include <cstddef>
 #include <cstdint>
 #include <limits>
