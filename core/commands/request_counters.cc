@@ -38,7 +38,9 @@ void RequestCounters::CountDenied(const Check& decider, std::string_view limit) 
   keys_by_limit.Add(limit, decider.key, decider.hash.hash);
 }
 
-void RequestCounters::CountWinner(const ParsedRequest& request, Verdict verdict) {
+ABSL_ATTRIBUTE_NOINLINE void RequestCounters::CountWinner(const ParsedRequest& request,
+                                                          const Verdict& chosen) {
+  Verdict verdict = chosen;
   const Request::Range winner = request.checks.AlternativeWith(verdict.limit_index);
   for (std::size_t i = 0; i < request.checks.size(); ++i) {
     const bool is_winners = i >= winner.begin && i < winner.end;

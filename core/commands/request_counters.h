@@ -56,7 +56,7 @@ class RequestCounters {
 
  private:
   void Count(const ParsedRequest& request, const Verdict& verdict, bool taken);
-  void CountWinner(const ParsedRequest& request, Verdict verdict);
+  void CountWinner(const ParsedRequest& request, const Verdict& chosen);
   void CountDenied(const Check& decider, std::string_view limit);
   // Adds one to a count of the limits of `checks`, which has a bit for each check of the request.
   void AddTo(Counter LimitCounters::*count, const ParsedRequest& request, std::uint64_t checks);

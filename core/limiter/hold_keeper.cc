@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/base/attributes.h"
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
@@ -85,10 +86,9 @@ void HoldKeeper::CountExpired(const HoldTable& holds, Instant now) noexcept {
 
 // --- Reserving ---
 
-// Returns the open hold of each key, null where there is none.
-absl::StatusOr<HoldKeeper::Repeated> HoldKeeper::FindOpen(std::span<const StoredKey> keys,
-                                                          const HoldRequest& request, Instant now) {
-  Repeated open;
+// Finds the open hold of each key, null where there is none.
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status HoldKeeper::FindOpen(
+    std::span<const StoredKey> keys, const HoldRequest& request, Instant now, Repeated& open) {
   bool has_mark = false;
   bool is_other = false;
   for (const StoredKey& key : keys) {
@@ -102,28 +102,31 @@ absl::StatusOr<HoldKeeper::Repeated> HoldKeeper::FindOpen(std::span<const Stored
   if (has_mark) {
     return absl::FailedPreconditionError(absl::StrCat("hold ", Quote(request.id), " is settled"));
   }
-  if (is_other) return AnotherRequest(request);
-  return open;
+  return is_other ? AnotherRequest(request) : absl::OkStatus();
 }
 
 absl::StatusOr<HoldKeeper::Repeated> HoldKeeper::FindRepeated(std::span<const StoredKey> keys,
                                                               const HoldRequest& request,
                                                               Instant now) {
-  absl::StatusOr<Repeated> open = FindOpen(keys, request, now);
-  if (!open.ok()) return open;
-  open->erase(std::remove(open->begin(), open->end(), nullptr), open->end());
-  if (!open->empty() && open->size() < keys.size()) return AnotherRequest(request);
+  Repeated open;
+  WEIR_RETURN_IF_ERROR(FindOpen(keys, request, now, open));
+  const auto absent = static_cast<std::size_t>(std::ranges::count(open, nullptr));
+  if (absent == open.size()) {
+    open.clear();
+  } else if (absent > 0) {
+    return AnotherRequest(request);
+  }
   return open;
 }
 
 absl::StatusOr<std::optional<std::size_t>> HoldKeeper::FindRepeatedAlternative(
     const Request& request, std::span<const StoredKey> keys,
     std::span<const std::size_t> key_of_check, const HoldRequest& hold, Instant now) const {
-  const absl::StatusOr<Repeated> open = FindOpen(keys, hold, now);
-  if (!open.ok()) return open.status();
+  Repeated open;
+  WEIR_RETURN_IF_ERROR(FindOpen(keys, hold, now, open));
   std::uint64_t held = 0;  // a bit for each key
   for (std::size_t k = 0; k < keys.size(); ++k) {
-    if ((*open)[k]) held |= std::uint64_t{1} << k;
+    if (open[k]) held |= std::uint64_t{1} << k;
   }
   std::optional<std::size_t> found;
   if (held == 0) return found;
@@ -133,7 +136,7 @@ absl::StatusOr<std::optional<std::size_t>> HoldKeeper::FindRepeatedAlternative(
     std::uint64_t asked = 0;
     for (; i < checks.end; ++i) asked |= std::uint64_t{1} << key_of_check[i];
     if (asked != held) continue;
-    if (HoldsAlternative(request, checks, key_of_check, *open)) return alternative;
+    if (HoldsAlternative(request, checks, key_of_check, open)) return alternative;
     if (!found) found = alternative;
   }
   if (!found) return AnotherRequest(hold);

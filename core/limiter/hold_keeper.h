@@ -152,8 +152,9 @@ class HoldKeeper {
     return count.load(std::memory_order_relaxed);
   }
   void Expire(const StoredKey& key, Holds due);
-  [[nodiscard]] static absl::StatusOr<Repeated> FindOpen(std::span<const StoredKey> keys,
-                                                         const HoldRequest& request, Instant now);
+  [[nodiscard]] static absl::Status FindOpen(std::span<const StoredKey> keys,
+                                             const HoldRequest& request, Instant now,
+                                             Repeated& open);
   [[nodiscard]] bool HoldsAlternative(const Request& request, Request::Range checks,
                                       std::span<const std::size_t> key_of_check,
                                       std::span<Hold* const> holds) const;

@@ -222,10 +222,11 @@ absl::Status Limiter::DecideMany(const Request& request, Instant now, Introducer
 // instructions.
 absl::StatusOr<Verdict> Limiter::Decide(const Request& request, Instant now,
                                         Introducer introducer) {
-  if (ABSL_PREDICT_FALSE(request.has_alternatives())) {
-    return DecideAlternatives(request, now, introducer);
-  }
   absl::StatusOr<Verdict> verdict(absl::in_place);
+  if (ABSL_PREDICT_FALSE(request.has_alternatives())) {
+    verdict = DecideAlternatives(request, now, introducer);
+    return verdict;  // the one variable that is returned, so that it is made in its place
+  }
   absl::Status status = request.size() == 1
                             ? DecideChecks<kOneCheck>(request, now, introducer, *verdict)
                             : DecideMany(request, now, introducer, *verdict);
@@ -237,8 +238,9 @@ absl::StatusOr<Verdict> Limiter::Decide(const Request& request, Instant now,
   return verdict;
 }
 
-absl::StatusOr<Verdict> Limiter::DecideAlternatives(const Request& request, Instant now,
-                                                    Introducer introducer) {
+ABSL_ATTRIBUTE_NOINLINE absl::StatusOr<Verdict> Limiter::DecideAlternatives(const Request& request,
+                                                                            Instant now,
+                                                                            Introducer introducer) {
   absl::StatusOr<Verdict> verdict;
   const absl::Status status = WithRoomForLimits([&] {
     const AlternativesLock lock(*this, request, now);
@@ -251,11 +253,13 @@ absl::StatusOr<Verdict> Limiter::DecideAlternatives(const Request& request, Inst
   return verdict;
 }
 
+ABSL_ATTRIBUTE_NOINLINE Verdict Limiter::PeekAlternatives(const Request& request, Instant now) {
+  const AlternativesLock lock(*this, request, now);
+  return *Choice(request).Look([&](const Request& one) { return Peek(one, lock.now()); });
+}
+
 Verdict Limiter::Peek(const Request& request, Instant now) {
-  if (ABSL_PREDICT_FALSE(request.has_alternatives())) {
-    const AlternativesLock lock(*this, request, now);
-    return *Choice(request).Look([&](const Request& one) { return Peek(one, lock.now()); });
-  }
+  if (ABSL_PREDICT_FALSE(request.has_alternatives())) return PeekAlternatives(request, now);
   LockedRequest<kManyChecks> locked(*this, request, now);
   locked.plan.Decide(locked.now, Purpose::kLook);
   Verdict verdict;

@@ -206,6 +206,7 @@ class Limiter {
   class AlternativesLock;
   [[nodiscard]] absl::StatusOr<Verdict> DecideAlternatives(const Request& request, Instant now,
                                                            Introducer introducer);
+  [[nodiscard]] Verdict PeekAlternatives(const Request& request, Instant now);
   [[nodiscard]] absl::StatusOr<Grant> HoldAlternative(const Request& request,
                                                       const HoldRequest& hold, Instant now,
                                                       Introducer introducer);

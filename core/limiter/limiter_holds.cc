@@ -3,6 +3,8 @@
 #include <optional>
 #include <utility>
 
+#include "absl/base/attributes.h"
+#include "absl/base/optimization.h"
 #include "absl/container/inlined_vector.h"
 
 #include "core/base/check.h"
@@ -75,7 +77,8 @@ absl::StatusOr<Grant> Limiter::DecideAndHold(const Request& request, const HoldR
                                              Instant now, Introducer introducer) {
   WEIR_CHECK(hold.ttl > Nanos{0});
   WEIR_CHECK(hold.ttl <= kHoldMax);
-  if (request.has_alternatives()) return HoldAlternative(request, hold, now, introducer);
+  if (ABSL_PREDICT_FALSE(request.has_alternatives()))
+    return HoldAlternative(request, hold, now, introducer);
   Grant grant;
   const auto attempt = [&] {
     LockedRequest<kManyChecks> locked(*this, request, now);
@@ -86,8 +89,10 @@ absl::StatusOr<Grant> Limiter::DecideAndHold(const Request& request, const HoldR
   return grant;
 }
 
-absl::StatusOr<Grant> Limiter::HoldAlternative(const Request& request, const HoldRequest& hold,
-                                               Instant asked, Introducer introducer) {
+ABSL_ATTRIBUTE_NOINLINE absl::StatusOr<Grant> Limiter::HoldAlternative(const Request& request,
+                                                                       const HoldRequest& hold,
+                                                                       Instant asked,
+                                                                       Introducer introducer) {
   absl::StatusOr<Grant> grant;
   const auto attempt = [&]() -> absl::Status {
     const AlternativesLock lock(*this, request, asked);
