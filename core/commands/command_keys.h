@@ -6,10 +6,13 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/ignore_case.h"
 #include "core/commands/command_spec.h"
+#include "core/words/word_reader.h"
 
 namespace weir {
+
+// The bytes of AND, the longer one of the words that a further key follows.
+inline constexpr std::size_t kGroupWordBytesMax = 3;
 
 // Calls visit(key) for each key, an element of `words`: at the positions that the row names, and,
 // in a command with groups, after each AND or OR, unless that is the id of a HOLD. `words` is the
@@ -25,8 +28,11 @@ void ForEachKey(const CommandSpec& spec, std::span<const std::string_view> words
   if (!spec.Is(kAndKeys)) return;
   std::size_t key = first;
   for (std::size_t i = first + 1; i + 1 < words.size(); ++i) {
-    if (!EqualsIgnoreCase(words[i], "AND") && !EqualsIgnoreCase(words[i], "OR")) continue;
-    if (i - 1 != key && EqualsIgnoreCase(words[i - 1], "HOLD")) return;  // No key follows a HOLD.
+    if (words[i].size() > kGroupWordBytesMax) continue;
+    const Keyword keyword = KeywordOf(words[i]);
+    if (keyword != Keyword::kAnd && keyword != Keyword::kOr) continue;
+    // No key follows a HOLD.
+    if (i - 1 != key && KeywordOf(words[i - 1]) == Keyword::kHold) return;
     key = ++i;
     visit(words[key]);
   }
