@@ -57,7 +57,7 @@ class HoldSums {
     Count(bucket, [&](SettlementSums& sums) { ForbidGivingBack(limit, max_wait_, sums); });
   }
 
-  // After a charge, before a refund, and after a trim, whose cut counts as given back.
+  // After a charge, before a refund, and after a trim, whose cut counts as cut off.
   void CountCharged(const SlotKey& bucket, const Limit& limit, const BucketStep& step,
                     Instant now) {
     Count(bucket, [&](SettlementSums& sums) {

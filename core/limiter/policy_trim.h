@@ -1,6 +1,6 @@
 // Cuts what buckets of a policy owe beyond its new numbers (TrimLimit in rule.h). A Trimmer cuts
-// one bucket, for both hosts, through a store (hold_store.h). What it cuts counts as given back for
-// the open holds of the key (settlement.h), so that a later settlement does not give it back, too.
+// one bucket, for both hosts, through a store (hold_store.h). The open holds of the key learn what
+// it cuts (settlement.h), so that a later settlement does not give it back, too.
 //
 // A PolicyTrim cuts buckets in the limiter's table: those of one key, or those of all keys.
 //

@@ -167,13 +167,16 @@ void CountTrim(const Limit& limit, Bucket before, Bucket after, Instant now, Nan
   if (HasTokenBucket(limit) && ChargeIn(limit, before, now, max_wait).is_cut) {
     return ForbidGivingBack(limit, max_wait, sums);  // `before` does not tell the debt.
   }
+  SettlementSums cut;
   if (limit.shape().algorithm != Algorithm::kSlidingWindow) {
-    return CountRefund(limit, before, after, now, max_wait, sums);
+    CountRefund(limit, before, after, now, max_wait, cut);
+  } else {
+    const std::int64_t tokens =
+        TokensInSlidingWindow(limit, before, now) - TokensInSlidingWindow(limit, after, now);
+    WEIR_CHECK(tokens >= 0);
+    cut.given_back = static_cast<std::uint64_t>(tokens);
   }
-  const std::int64_t tokens =
-      TokensInSlidingWindow(limit, before, now) - TokensInSlidingWindow(limit, after, now);
-  WEIR_CHECK(tokens >= 0);
-  AddTo(sums.given_back, static_cast<std::uint64_t>(tokens));
+  AddTo(sums.cut_off, cut.given_back);
 }
 
 void CountCharge(const Limit& limit, Bucket before, Bucket after, Instant now, std::uint64_t cost,

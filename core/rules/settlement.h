@@ -11,8 +11,9 @@
 //     until    the TAT that the reservation left behind
 //     g        what others gave back since: for a bucket refunds and settlements, for a window
 //              refunds alone, as settlements of others give back their own tokens
-//     k        what bounded charges would have taken since, and did not, because the debt was as
-//              great as it may be; as good as infinite after a ban
+//     k        the debt that is missing on top: what bounded charges would have taken since, and
+//              did not, because the debt was as great as it may be, and what a trim has cut; as
+//              good as infinite after a ban
 //
 // So whatever the order of reservations and settlements, a bucket never holds more tokens than one
 // in which the true costs had been charged at the times of the reservations. It may hold fewer: the
@@ -78,7 +79,7 @@ void CountRefund(const Limit& limit, Bucket before, Bucket after, Instant now, N
                  SettlementSums& sums) noexcept;
 void CountCharge(const Limit& limit, Bucket before, Bucket after, Instant now, std::uint64_t cost,
                  Nanos max_wait, SettlementSums& sums) noexcept;
-// The same for a bucket that TrimLimit has cut: the debt that was cut counts as given back.
+// The same for a bucket that TrimLimit has cut: it cuts the top of the debt.
 void CountTrim(const Limit& limit, Bucket before, Bucket after, Instant now, Nanos max_wait,
                SettlementSums& sums) noexcept;
 // Adds so much that no open reservation may give anything back: after a ban, after an eviction, and

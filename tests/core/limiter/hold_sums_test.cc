@@ -59,13 +59,14 @@ class HoldSumsTest : public testing::Test {
   HoldSums sums_{store_, Nanos{0}};
 };
 
-TEST_F(HoldSumsTest, RefundsAndCutsCountAsGivenBack) {
+TEST_F(HoldSumsTest, RefundsCountAsGivenBackAndTrimsAsCutOff) {
   sums_.CountRefunded({kKey, kNamed}, limit_, Charged(50), Charged(30), kNow);
-  const std::uint64_t refunded = SumsOf(kNamed).given_back;
-  EXPECT_EQ(Nanos{static_cast<std::int64_t>(refunded)}, std::chrono::milliseconds{200});
-  sums_.CountTrimmed({kKey, kNamed}, limit_, Charged(50), Charged(30), kNow);
-  EXPECT_GT(SumsOf(kNamed).given_back, refunded);
+  const auto in_nanos = [](std::uint64_t sum) { return Nanos{static_cast<std::int64_t>(sum)}; };
+  EXPECT_EQ(in_nanos(SumsOf(kNamed).given_back), std::chrono::milliseconds{200});
   EXPECT_EQ(SumsOf(kNamed).cut_off, 0U);
+  sums_.CountTrimmed({kKey, kNamed}, limit_, Charged(50), Charged(40), kNow);
+  EXPECT_EQ(in_nanos(SumsOf(kNamed).given_back), std::chrono::milliseconds{200});
+  EXPECT_EQ(in_nanos(SumsOf(kNamed).cut_off), std::chrono::milliseconds{100});
   EXPECT_EQ(store_.changes(), 2);
 }
 

@@ -247,5 +247,32 @@ TEST(TrimLawTest, WhatWasCutIsNotGivenBackOnceMore) {
   });
 }
 
+// Beside other debt, from before and from after the reservation, a cancelled one leaves no less
+// owed than if it had never been made (L20), but for a nanosecond: the fractions of two emission
+// intervals may differ.
+TEST(TrimLawTest, ACancelledReservationLeavesWhatOthersOwe) {
+  CheckLaw(20'000, [] {
+    const Change change = *AnyChange();
+    const Limit& before = change.before;
+    const Instant now = *AnyInstant(3 * kCapacityMax);
+    const Bucket debt = ChargeLimit(before, Bucket{}, now, *AnyCost(before), Nanos{0});
+    const auto cost = static_cast<std::uint64_t>(*NumberUpTo(before.capacity_tokens()));
+    const Step reserved = DecideLimit(before, debt, now, cost, Nanos{0});
+    RC_PRE(reserved.decision.allowed);
+    const std::uint64_t later = *AnyCost(before);
+    SettlementSums sums;
+    const Estimate estimate = EstimateOf(before, reserved.bucket, cost, sums);
+    const Bucket used = ChargeLimit(before, reserved.bucket, now, later, Nanos{0});
+    CountCharge(before, reserved.bucket, used, now, later, Nanos{0}, sums);
+    const Bucket trimmed = TrimLimit(before, change.limit, used, now, Nanos{0});
+    CountTrim(change.limit, used, trimmed, now, Nanos{0}, sums);
+    const Bucket cancelled = SettleLimit(change.limit, trimmed, now, estimate, 0, Nanos{0}, sums);
+
+    const Bucket true_used = ChargeLimit(before, debt, now, later, Nanos{0});
+    const Bucket true_trimmed = TrimLimit(before, change.limit, true_used, now, Nanos{0});
+    RC_ASSERT(Owed(change.limit, cancelled, now) + 1 >= Owed(change.limit, true_trimmed, now));
+  });
+}
+
 }  // namespace
 }  // namespace weir
