@@ -6,7 +6,7 @@
 
 #include "core/base/check.h"
 #include "core/base/wide.h"
-#include "core/limiter/choice.h"
+#include "core/plans/choice.h"
 
 namespace weir {
 

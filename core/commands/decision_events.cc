@@ -8,7 +8,7 @@
 
 #include "core/base/status.h"
 #include "core/commands/reply_numbers.h"
-#include "core/limiter/choice.h"
+#include "core/plans/choice.h"
 #include "core/rules/limit_counters.h"
 #include "core/rules/top_keys.h"
 

@@ -33,7 +33,7 @@
 #include "core/commands/request_counters.h"
 #include "core/commands/request_grammar.h"
 #include "core/limiter/hold_request.h"
-#include "core/limiter/reservation.h"
+#include "core/plans/reservation.h"
 #include "core/policies/limit_memo.h"
 #include "core/policies/live_bucket.h"
 #include "core/policies/policies.h"

@@ -10,7 +10,7 @@
 #include "core/commands/replies.h"
 #include "core/commands/request_counters.h"
 #include "core/commands/request_grammar.h"
-#include "core/limiter/reservation.h"
+#include "core/plans/reservation.h"
 #include "core/rules/decision.h"
 
 namespace weir {

@@ -32,10 +32,10 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/instant.h"
-#include "core/limiter/choice.h"
 #include "core/limiter/hold_records.h"
 #include "core/limiter/hold_request.h"
 #include "core/limiter/hold_store.h"
+#include "core/plans/choice.h"
 #include "core/rules/bucket.h"
 #include "core/rules/limit.h"
 #include "core/rules/settlement.h"

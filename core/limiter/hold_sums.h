@@ -19,9 +19,9 @@
 #include "absl/functional/function_ref.h"
 
 #include "core/base/instant.h"
-#include "core/limiter/choice.h"
 #include "core/limiter/hold_request.h"
 #include "core/limiter/hold_store.h"
+#include "core/plans/choice.h"
 #include "core/rules/bucket.h"
 #include "core/rules/held_limit.h"
 #include "core/rules/limit.h"

@@ -10,11 +10,11 @@
 
 #include "core/base/check.h"
 #include "core/base/status.h"
-#include "core/limiter/choice.h"
 #include "core/limiter/hold_sums.h"
 #include "core/limiter/limiter_table.h"
 #include "core/limiter/limiter_upkeep.h"
 #include "core/limiter/locked_request.h"
+#include "core/plans/choice.h"
 #include "core/rules/rule.h"
 #include "core/table/key_bound.h"
 

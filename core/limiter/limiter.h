@@ -30,7 +30,7 @@
 #include "core/limiter/hold_keeper.h"
 #include "core/limiter/hold_request.h"
 #include "core/limiter/limiter_table.h"
-#include "core/limiter/reservation.h"
+#include "core/plans/reservation.h"
 #include "core/policies/live_bucket.h"
 #include "core/rules/decision.h"
 #include "core/rules/limit.h"

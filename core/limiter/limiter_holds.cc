@@ -9,12 +9,12 @@
 
 #include "core/base/check.h"
 #include "core/base/status.h"
-#include "core/limiter/choice.h"
 #include "core/limiter/hold_keeper.h"
 #include "core/limiter/hold_sums.h"
 #include "core/limiter/limiter.h"
 #include "core/limiter/limiter_table.h"
 #include "core/limiter/locked_request.h"
+#include "core/plans/choice.h"
 
 namespace weir {
 

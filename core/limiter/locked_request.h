@@ -13,8 +13,8 @@
 #include "absl/base/optimization.h"
 
 #include "core/base/check.h"
-#include "core/limiter/choice.h"
 #include "core/limiter/limiter.h"
+#include "core/plans/choice.h"
 #include "core/table/bucket_table.h"
 #include "core/table/partition_set.h"
 

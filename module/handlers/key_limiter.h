@@ -1,5 +1,5 @@
 // Decides requests on the buckets in Redis's keys, as core/limiter/limiter.h does in the server:
-// with the same rules (core/limiter/choice.h) and the same verdicts.
+// with the same rules (core/plans/choice.h) and the same verdicts.
 //
 //     KeyLimiter limiter(TheModule(), call);
 //     absl::StatusOr<Verdict> verdict = limiter.Decide(request, now);
@@ -17,9 +17,9 @@
 
 #include "absl/status/statusor.h"
 
-#include "core/limiter/choice.h"
 #include "core/limiter/hold_request.h"
-#include "core/limiter/reservation.h"
+#include "core/plans/choice.h"
+#include "core/plans/reservation.h"
 #include "core/policies/live_bucket.h"
 #include "core/policies/policy.h"
 #include "core/rules/decision.h"
@@ -64,7 +64,7 @@ class KeyLimiter {
                    Instant now);
 
  private:
-  // Of a request with alternatives (core/limiter/choice.h): settles the due holds of all its keys,
+  // Of a request with alternatives (core/plans/choice.h): settles the due holds of all its keys,
   // and finds the errors that a call about one alternative could meet after others.
   [[nodiscard]] absl::Status OpenAll(const Request& request, Instant now, int mode);
   [[nodiscard]] absl::StatusOr<Verdict> DecideAlternatives(const Request& request, Instant now);

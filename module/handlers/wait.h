@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/commands/request_grammar.h"
-#include "core/limiter/reservation.h"
+#include "core/plans/reservation.h"
 #include "module/handlers/call.h"
 
 namespace weir {

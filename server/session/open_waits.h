@@ -22,7 +22,7 @@
 
 #include "core/base/mutex.h"
 #include "core/limiter/limiter.h"
-#include "core/limiter/reservation.h"
+#include "core/plans/reservation.h"
 
 namespace weir {
 

@@ -14,7 +14,7 @@
 #include "core/base/instant.h"
 #include "core/commands/pending_request.h"
 #include "core/commands/request_grammar.h"
-#include "core/limiter/reservation.h"
+#include "core/plans/reservation.h"
 #include "core/rules/decision.h"
 #include "protocol/resp_writer.h"
 

@@ -1,6 +1,6 @@
 // Goal: of the alternatives of a request the first that passes is charged, held, counted and told
 // of, on both hosts. Method: conversations with a clock that is stopped until a test moves it;
-// random requests are in random_stacks_test.cc, the laws in tests/core/limiter/choice_test.cc.
+// random requests are in random_stacks_test.cc, the laws in tests/core/plans/choice_test.cc.
 #include <chrono>
 #include <string>
 #include <string_view>

@@ -89,7 +89,8 @@ def main():
         sys.exit(check(mutants))
     mutants = [mutant for mutant in mutants if word in mutant["file"] + " " + mutant["what"]]
     for mutant in mutants:
-        mutant["target"] = mutant["file"].rpartition("/")[0].replace("/", "_") + "_tests"
+        tests = mutant.get("tests", mutant["file"].rpartition("/")[0])
+        mutant["target"] = tests.replace("/", "_") + "_tests"
     copy_tree()
     # An unused variable must not save a mutant from its test.
     options = ["-DCMAKE_UNITY_BUILD=OFF", "-DCMAKE_COMPILE_WARNING_AS_ERROR=OFF",

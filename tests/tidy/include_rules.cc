@@ -32,7 +32,8 @@ const std::map<std::string_view, std::vector<std::string_view>>& Arrows() {
 // The rooms of a folder, each after all rooms that it may include.
 const std::map<std::string_view, std::vector<std::string_view>>& Rooms() {
   static const std::map<std::string_view, std::vector<std::string_view>> kRooms = {
-      {"core", {"base", "spelling", "rules", "table", "words", "policies", "limiter", "commands"}},
+      {"core",
+       {"base", "spelling", "rules", "table", "words", "policies", "plans", "limiter", "commands"}},
       {"module", {"api", "values", "handlers"}},
       {"server",
        {"os", "config", "commands", "state", "access", "observe", "session", "health", "measures",

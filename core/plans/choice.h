@@ -32,7 +32,7 @@
 
 #include "core/base/check.h"
 #include "core/base/instant.h"
-#include "core/limiter/reservation.h"
+#include "core/plans/reservation.h"
 #include "core/rules/bucket.h"
 #include "core/rules/decision.h"
 #include "core/rules/join_decisions.h"

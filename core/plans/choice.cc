@@ -1,4 +1,4 @@
-#include "core/limiter/choice.h"
+#include "core/plans/choice.h"
 
 #include <algorithm>
 #include <limits>
@@ -6,7 +6,7 @@
 
 #include "core/base/check.h"
 #include "core/base/status.h"
-#include "core/limiter/reservation.h"
+#include "core/plans/reservation.h"
 #include "core/rules/join_decisions.h"
 #include "core/rules/rule.h"
 

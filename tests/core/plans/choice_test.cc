@@ -1,7 +1,7 @@
 // Goal: of a request with alternatives the first that passes alone is charged, and nothing else
 // changes (L25); a denial tells exactly when one will pass (L26). Method: examples; and random
 // histories that two limiters decide, one the whole request, the other its alternatives one by one.
-#include "core/limiter/choice.h"
+#include "core/plans/choice.h"
 
 #include <algorithm>
 #include <memory>
