@@ -112,6 +112,12 @@ Nanos FixedWindowBanLeft(const Limit& limit, Bucket bucket, Instant now) noexcep
   return window.used == kBannedExtra ? window.end - now : Nanos{0};
 }
 
+Nanos FixedWindowDebtLeft(const Limit& limit, Bucket bucket, Instant now) noexcept {
+  CheckArguments(limit, now);
+  const FixedWindow window = WindowAt(limit, FixedWindowOf(bucket), now);
+  return window.used > limit.shape().count ? window.end - now : Nanos{0};
+}
+
 Bucket RefundFixedWindow(const Limit& limit, Bucket bucket, Instant now,
                          std::uint64_t cost) noexcept {
   CheckArguments(limit, now);

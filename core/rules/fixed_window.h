@@ -82,6 +82,10 @@ namespace weir {
 // DecideFixedWindow.
 [[nodiscard]] Nanos FixedWindowBanLeft(const Limit& limit, Bucket bucket, Instant now) noexcept;
 
+// The time until no more than the count is used and no ban runs: 0, or until the window's end.
+// Requirements as above.
+[[nodiscard]] Nanos FixedWindowDebtLeft(const Limit& limit, Bucket bucket, Instant now) noexcept;
+
 // Gives `cost` tokens back to the bucket's window, or all that are used in it if those are fewer. A
 // full or banned bucket, and any bucket at a cost of 0, is returned unchanged. A window without
 // used tokens becomes the default-constructed bucket, so that the next charge opens a new window.

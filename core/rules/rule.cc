@@ -154,6 +154,23 @@ Nanos BanLeft(const Limit& limit, Bucket bucket, Instant now, Nanos max_wait) no
   return Nanos{0};
 }
 
+Nanos DebtLeft(const Limit& limit, Bucket bucket, Instant now, Nanos max_wait) noexcept {
+  switch (limit.shape().algorithm) {
+    case Algorithm::kTokenBucket:
+      return TokenBucketDebtLeft(limit, bucket, now, BelievedDebt(limit, max_wait));
+    case Algorithm::kFixedWindow:
+      return FixedWindowDebtLeft(limit, bucket, now);
+    case Algorithm::kSlidingWindow:
+      return SlidingWindowDebtLeft(limit, bucket, now);
+    case Algorithm::kHeld:
+    case Algorithm::kUnlimited:
+      return Nanos{0};
+    case Algorithm::kNone:
+      break;
+  }
+  return kNever;
+}
+
 Bucket TrimLimit(const Limit& before, const Limit& limit, Bucket bucket, Instant now,
                  Nanos max_wait) noexcept {
   switch (limit.shape().algorithm) {

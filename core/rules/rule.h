@@ -60,6 +60,11 @@ namespace weir {
 [[nodiscard]] Nanos BanLeft(const Limit& limit, Bucket bucket, Instant now,
                             Nanos max_wait) noexcept;
 
+// The time until no more than all is used and no ban runs, rounded up to whole ns: 0 if that is so
+// at `now`. "none" owes forever (kNever); "unlimited" and held limits owe nothing.
+[[nodiscard]] Nanos DebtLeft(const Limit& limit, Bucket bucket, Instant now,
+                             Nanos max_wait) noexcept;
+
 // Returns the bucket with at most the debt of a bucket of `limit` that was just used up. After
 // that, no cost passes later than in the used up bucket, nor later than before. A ban that runs by
 // the numbers of `before` stays: it ends at the announced time, or sooner. The bucket of a held

@@ -176,6 +176,11 @@ Bucket TrimSlidingWindow(const Limit& limit, Bucket bucket, Instant now) noexcep
   return IsFull(window) ? Bucket{} : BucketOf(window);
 }
 
+Nanos SlidingWindowDebtLeft(const Limit& limit, Bucket bucket, Instant now) noexcept {
+  const View view = ViewAt(limit, bucket, now);
+  return RoomIn(limit.shape(), view) < 0 ? WaitOf(limit.shape(), view, 0) : Nanos{0};
+}
+
 std::int64_t TokensInSlidingWindow(const Limit& limit, Bucket bucket, Instant now) noexcept {
   const SlidingWindow window = ViewAt(limit, bucket, now).window;
   return std::int64_t{window.used} + window.before;

@@ -108,6 +108,9 @@ namespace weir {
 // now. The tokens of a window that has not begun count in the present one.
 [[nodiscard]] Bucket TrimSlidingWindow(const Limit& limit, Bucket bucket, Instant now) noexcept;
 
+// The time until the estimate is at most the count; 0 if it is.
+[[nodiscard]] Nanos SlidingWindowDebtLeft(const Limit& limit, Bucket bucket, Instant now) noexcept;
+
 // Returns the tokens of the present window and of the one before it.
 [[nodiscard]] std::int64_t TokensInSlidingWindow(const Limit& limit, Bucket bucket,
                                                  Instant now) noexcept;

@@ -167,6 +167,17 @@ Nanos TokenBucketBanLeft(const Limit& limit, Bucket bucket, Instant now, Nanos d
   return Nanos{Ceil(Subtract(first_token, horizon, denominator))};
 }
 
+Nanos TokenBucketDebtLeft(const Limit& limit, Bucket bucket, Instant now, Nanos debt_max) noexcept {
+  const Emission& emission = limit.emission();
+  const std::uint32_t denominator = emission.denominator;
+  const ExactNanos present{now.time_since_epoch().count(), 0};
+  const ExactNanos horizon = Add(present, emission.capacity, denominator);
+  const ExactNanos tat = ClampedTat(TatOf(bucket, denominator), denominator, horizon, debt_max);
+  const Nanos ban_left = TokenBucketBanLeft(limit, bucket, now, debt_max);
+  if (tat <= horizon) return ban_left;
+  return std::max(ban_left, Nanos{Ceil(Subtract(tat, horizon, denominator))});
+}
+
 Bucket RefundTokenBucket(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
                          Nanos debt_max) noexcept {
   const Emission& emission = limit.emission();

@@ -103,6 +103,10 @@ namespace weir {
 [[nodiscard]] Nanos TokenBucketBanLeft(const Limit& limit, Bucket bucket, Instant now,
                                        Nanos debt_max) noexcept;
 
+// The time until TAT <= now + capacity and no ban runs, rounded up. Requirements as above.
+[[nodiscard]] Nanos TokenBucketDebtLeft(const Limit& limit, Bucket bucket, Instant now,
+                                        Nanos debt_max) noexcept;
+
 // True when the bucket is as good as absent. The limit is not needed: the bucket holds its TAT.
 [[nodiscard]] bool IsTokenBucketFull(Bucket bucket, Instant now) noexcept;
 
