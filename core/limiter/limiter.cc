@@ -179,6 +179,15 @@ absl::Status Limiter::ConcludeMany(LockedRequest<kManyChecks>& locked, Introduce
   return Conclude(locked, introducer, verdict);
 }
 
+// Stores what the plan has changed, for those who do not join its decisions.
+absl::Status Limiter::StoreMany(LockedRequest<kManyChecks>& locked, Introducer introducer) {
+  if (!IsRoomKnown(locked)) WEIR_RETURN_IF_ERROR(EnsureRoom(locked, introducer));
+  StorePresent(locked);
+  StoreNew(locked);
+  AdvanceDecisionTime(locked.lock, locked.now);
+  return absl::OkStatus();
+}
+
 // Returns the status of attempt(). If that is refused for a new limit, takes back ids of idle
 // limits and tries again, until fewer than LimiterTable::kReclaimsAtOnce were idle (an attempt
 // itself leaves fewer idle limits than that) and nothing is left that Clear() has forgotten. Does

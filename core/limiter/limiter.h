@@ -49,7 +49,8 @@ class Limiter {
   // Returns a limit with its present numbers, or nothing if it is gone.
   using PresentLimit = absl::FunctionRef<std::optional<Limit>(const Limit&)>;
 
-  class PolicyTrim;  // policy_trim.h
+  class CallDecider;  // call_decider.h
+  class PolicyTrim;   // policy_trim.h
 
   explicit Limiter(const LimiterOptions& options);
 
@@ -239,6 +240,7 @@ class Limiter {
   void AdvanceDecisionTime(const KeysLock<kChecks>& lock, Instant now);
   [[nodiscard]] absl::Status ConcludeMany(LockedRequest<kChecksMax>& locked, Introducer introducer,
                                           Verdict& verdict);
+  [[nodiscard]] absl::Status StoreMany(LockedRequest<kChecksMax>& locked, Introducer introducer);
   template <std::size_t kChecks>
   [[nodiscard]] static std::uint64_t ChecksToForbid(const LockedRequest<kChecks>& locked);
   template <std::size_t kChecks>
