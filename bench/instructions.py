@@ -26,6 +26,7 @@ ROWS = {
     "one fixed window decided": ("limiter_bench", "BM_OneFixedWindow/keys:1", 10_000, 1),
     "one calendar month decided": ("limiter_bench", "BM_OneCalendarMonth/keys:1", 10_000, 1),
     "three limits decided": ("limiter_bench", "BM_ThreeLimits/keys:1", 10_000, 1),
+    "a call of two rules decided": ("limiter_bench", "BM_CallOfTwoRules", 10_000, 1),
     "a reply written": ("stages_bench", "BM_Reply", 10_000, 1),
     "PING, all of it": ("session_bench", "BM_Ping", 500, COMMANDS),
     "RL.ALLOW, 1 limit": ("session_bench", "BM_AllowOneLimit", 500, COMMANDS),

@@ -10,6 +10,7 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/iterations.h"
+#include "core/limiter/call_decider.h"
 #include "core/limiter/limiter.h"
 #include "core/limiter/limiter_upkeep.h"
 #include "core/words/limit_grammar.h"
@@ -116,12 +117,33 @@ void BM_OneLimitOfCraftedKeys(benchmark::State& state) {
   Run(state, CraftedKeys(static_cast<std::size_t>(state.range(0))), {"1G/h,burst=1G"}, 1);
 }
 
+// Each step is a call of two rules on two keys, as Envoy's rate limit service asks them.
+void BM_CallOfTwoRules(benchmark::State& state) {
+  Limiter limiter({.secret = RandomHashSecret()});
+  const Limit limit = *ParseLimitWord("2G/3000d,fixed,aligned")->limit;
+  LimitHint hints[2];
+  std::int64_t denied = 0;
+  for (auto _ : state) {
+    CallRequest call;
+    for (const std::size_t rule : {0, 1}) {
+      const std::string_view key = rule == 0 ? "rls:shop:user=42" : "rls:shop:path=/api";
+      const Check check = {
+          .key = key, .limit = &limit, .hint = &hints[rule], .hash = limiter.Hash(key)};
+      call.Add({.way = Way::kAsk, .marks = true}, {&check, 1});
+    }
+    denied += Limiter::CallDecider(limiter).Decide(call, kStart)->over ? 1 : 0;
+  }
+  state.SetItemsProcessed(state.iterations());
+  state.counters["denied"] = {static_cast<double>(denied), benchmark::Counter::kAvgIterations};
+}
+
 BENCHMARK(BM_NewKeyAtTheBound)->ArgName("MB")->Arg(32)->Arg(512);
 BENCHMARK(BM_OneLimit)->Apply(Iterations)->ArgName("keys")->Arg(1)->Arg(kCrafted)->Arg(1 << 20);
 BENCHMARK(BM_OneFixedWindow)->Apply(Iterations)->ArgName("keys")->Arg(1);
 BENCHMARK(BM_OneCalendarMonth)->Apply(Iterations)->ArgName("keys")->Arg(1);
 BENCHMARK(BM_OneLimitOfCraftedKeys)->ArgName("keys")->Arg(kCrafted);
 BENCHMARK(BM_ThreeLimits)->Apply(Iterations)->ArgName("keys")->Arg(1)->Arg(1 << 20);
+BENCHMARK(BM_CallOfTwoRules)->Apply(Iterations);
 BENCHMARK(BM_OneLimitDenied)->Apply(Iterations)->ArgName("keys")->Arg(1)->Arg(1 << 20);
 
 }  // namespace

@@ -63,6 +63,24 @@ TEST_F(CallDeciderTest, LateThreadDecidesAtTheLatestTime) {
   EXPECT_EQ(VerdictOf("many=c").now, now_);
 }
 
+TEST_F(CallDeciderTest, OpenHoldsKnowWhatACallGivesBackAndCutsOff) {
+  const auto after = [&](const std::string& key, const std::string& hits) {
+    Call(key + "+40");
+    const Request held = CallOf(key + "*50").checks;
+    EXPECT_TRUE(
+        limiter_->DecideAndHold(held, {.id = "id", .ttl = hours{1}}, now_)->verdict.allowed);
+    Call(key + hits);
+    const std::string_view name = held[0].key;
+    const SettledKey keys[] = {{{name, limiter_->Hash(name)}, 0}};
+    EXPECT_TRUE(limiter_->SettleHold({.id = "id", .keys = keys, .named = {}}, now_)->settled);
+    return Used(key);
+  };
+  EXPECT_EQ(after("many=a", "*7"), 47);
+  EXPECT_EQ(after("many=b", "-20"), 40) << "20 of 50 were given back before";
+  EXPECT_EQ(after("many=c", "+30"), 70);
+  EXPECT_EQ(after("many=d", "+1940"), 1980) << "30 were cut off, so these are still charged";
+}
+
 // --- Errors -------------------------------------------------------------------------------------
 
 TEST_F(CallDeciderTest, KeyWithoutRoomChangesNothing) {

@@ -45,6 +45,7 @@ struct CalledPart {
   std::size_t key;
   Way way;
   std::int64_t hits;
+  std::int64_t keep = 0;
 
   [[nodiscard]] std::pair<std::size_t, std::size_t> place() const { return {rule, key}; }
 };
@@ -64,8 +65,11 @@ class CallSubject {
     Request request;
     const std::string_view key = kCalledKeys[part.key];
     for (const Limit& limit : rules_[part.rule].limits) {
-      request.push_back(
-          {.key = key, .limit = &limit, .cost = part.hits, .hash = limiter->Hash(key)});
+      request.push_back({.key = key,
+                         .limit = &limit,
+                         .cost = part.hits,
+                         .hash = limiter->Hash(key),
+                         .keep = limit.has_bucket() ? part.keep : 0});
     }
     return request;
   }
@@ -263,7 +267,8 @@ std::vector<CalledRule> DrawnWindowRules() {
   return rules;
 }
 
-RandomCall DrawnCall(const std::vector<CalledRule>& rules, std::int64_t hits_max) {
+RandomCall DrawnCall(const std::vector<CalledRule>& rules, std::int64_t hits_max,
+                     bool keeps = false) {
   RandomCall call;
   call.parts.resize(*Between<std::size_t>(1, 5));
   for (CalledPart& part : call.parts) {
@@ -278,6 +283,7 @@ RandomCall DrawnCall(const std::vector<CalledRule>& rules, std::int64_t hits_max
                     : *rc::gen::weightedOneOf<std::int64_t>({{4, rc::gen::just<std::int64_t>(1)},
                                                              {1, rc::gen::just(most)},
                                                              {1, NumberUpTo(most)}});
+    if (keeps && *Between(0, 3) == 0) part.keep = *NumberUpTo(most);
   }
   call.is_over = *Between(0, 15) == 0;
   call.quota_passes = *Between(0, 15) == 0;
@@ -345,12 +351,16 @@ struct RuleByRule {
       }
     }
   }
-  void Take(const CalledPart& part, bool passes, bool over, Instant now) {
+  // Returns the bits of reports whose tokens were not there.
+  std::uint64_t Take(const CalledPart& part, bool passes, bool over, Instant now) {
     Limiter& limiter = *subject.limiter;
     const Request request = subject.Of(part);
     if (part.way == Way::kReport) {
-      RC_ASSERT(limiter.Charge(request, now)->verdict.allowed == passes);
-    } else if (part.way == Way::kRefund) {
+      const Charged charged = *limiter.Charge(request, now);
+      RC_ASSERT(charged.verdict.allowed == passes);
+      return charged.beyond;
+    }
+    if (part.way == Way::kRefund) {
       RC_ASSERT(limiter.Refund(request, now).allowed);
     } else if (part.way == Way::kAsk && passes && over) {
       // A shadow limit that denies is banned, as in a denial.
@@ -364,19 +374,27 @@ struct RuleByRule {
       RC_ASSERT(limiter.Decide(request, now)->allowed == passes);
       if (!passes && rules[part.rule].marks()) Mark(part, now);
     }
+    return 0;
   }
   std::vector<bool> Decide(const RandomCall& call, Instant now) {
     std::vector<bool> passes;
     for (const CalledPart& part : call.parts) passes.push_back(subject.Passes(part, now));
     const bool over = IsCallOver(rules, call, passes);
-    for (std::size_t i = 0; i < passes.size(); ++i) Take(call.parts[i], passes[i], over, now);
+    std::size_t checks = 0;
+    beyond = 0;
+    for (std::size_t i = 0; i < passes.size(); ++i) {
+      beyond |= Take(call.parts[i], passes[i], over, now) << checks;
+      checks += rules[call.parts[i].rule].limits.size();
+    }
     return passes;
   }
+
+  std::uint64_t beyond = 0;
 };
 
 // The same bucket is asked at most once.
 RandomCall DrawnDistinctCall(const std::vector<CalledRule>& rules) {
-  RandomCall call = DrawnCall(rules, INT64_MAX);
+  RandomCall call = DrawnCall(rules, INT64_MAX, true);
   std::vector<CalledPart> distinct;
   for (const CalledPart& part : call.parts) {
     const auto is_same = [&](const CalledPart& other) { return other.place() == part.place(); };
@@ -410,12 +428,13 @@ TEST(CallLawTest, L27CallIsAsItsRulesOneByOne) {
       const CallVerdict got = whole.Decide(call, now);
       const std::vector<bool> passes = single.Decide(call, now);
       RC_ASSERT(got.over == IsCallOver(rules, call, passes));
+      RC_ASSERT(got.beyond == single.beyond);
       RC_ASSERT(whole.State(now) == single.subject.State(now));
       for (std::size_t p = 0; p < call.parts.size(); ++p) {
         const PartVerdict& part = got.parts[p];
         RC_ASSERT(part.over == !passes[p]);
         CalledPart look = call.parts[p];
-        look.hits = 0;
+        look.hits = look.keep = 0;
         const Verdict behind = single.subject.limiter->Peek(single.subject.Of(look), now);
         if (!part.over && look.way != Way::kRefund)
           RC_ASSERT(part.decision.remaining == behind.remaining);
@@ -441,7 +460,7 @@ TEST(CallLawTest, L28OrderDoesNotMatter) {
     CallSubject second(rules);
     Instant now = *AnyInstant(hours{1});
     for (int steps = *Between(1, 8); steps > 0; --steps, now += Nanos{*NumberUpTo(1LL << 35)}) {
-      const RandomCall call = DrawnCall(rules, INT64_MAX);
+      const RandomCall call = DrawnCall(rules, INT64_MAX, true);
       std::vector<std::size_t> order(call.parts.size());
       std::iota(order.begin(), order.end(), std::size_t{0});
       for (std::size_t i = order.size(); i > 1; --i) {

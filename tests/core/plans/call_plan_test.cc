@@ -53,6 +53,7 @@ class CallPlanTest : public CallFixture {
     SetRule("bucket", {{"3/m"}});
     SetRule("sliding", {{"4/m,sliding"}});
     SetRule("two", {{"2/h,fixed,aligned", "3/d,fixed,aligned"}});
+    SetRule("equal", {{"2/h,fixed,aligned", "2/d,fixed,aligned"}});
     SetRule("shut", {{"2/m,ban=1h", "100/d,fixed"}});
     SetRule("tried", {{"1/m,shadow", "5/m"}});
   }
@@ -144,6 +145,9 @@ std::vector<Fact> FactsOfReports() {
         {"key3=a", "OVER OVER"}},
        {{"key3=a", 2}}},
       {"RefundOfNothing", {{"key3=a-5", "r1 OK"}}, {{"key3=a", 0}}},
+      {"RefundOfZeroIsNoLook",
+       {{"key3=a+2", "OVER OVER"}, {"key3=a-0", "r0 OK"}, {"key3=a-0; key3=a+0", "OVER OVER OVER"}},
+       {{"key3=a", 2}}},
       {"ReportInADeniedCall",
        {{"key2=a+18; key3=a", "r2 r0 OK"}, {"key2=a+1; key3=a", "r1 OVER OVER"}},
        {{"key2=a", 19}}},
@@ -299,6 +303,7 @@ TEST_F(CallPlanTest, OthersTellWhenTheSameWouldPass) {
 
 TEST_F(CallPlanTest, OfSeveralLimitsTheOneThatDecidesIsTold) {
   EXPECT_EQ(VerdictOf("two=1*2").parts[0].decider, 0u);
+  EXPECT_EQ(VerdictOf("equal=1").parts[0].decider, 0u) << "the first of equals";
   const CallVerdict denied = VerdictOf("two=1");
   EXPECT_EQ(denied.parts[0].decider, 0u);
   EXPECT_EQ(denied.decisions[1].remaining, 1);
