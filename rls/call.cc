@@ -1,6 +1,5 @@
 #include "rls/call.h"
 
-#include <array>
 #include <limits>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include <google/protobuf/wire_format_lite.h>
 
 #include "core/base/status.h"
+#include "rls/units.h"
 
 namespace weir {
 namespace {
@@ -21,25 +21,6 @@ using google::protobuf::io::CodedInputStream;
 // take some 2 MB.
 constexpr std::size_t kSmallBytesMax = 1024;
 
-constexpr std::uint64_t kDaySeconds = 24 * 60 * 60;
-
-struct CallUnit {
-  RuleUnit unit;
-  std::uint64_t seconds;
-};
-
-// By the number of the protocol.
-constexpr auto kCallUnits = std::to_array<CallUnit>({
-    {RuleUnit::kNone, 0},
-    {RuleUnit::kSecond, 1},
-    {RuleUnit::kMinute, 60},
-    {RuleUnit::kHour, 3600},
-    {RuleUnit::kDay, kDaySeconds},
-    {RuleUnit::kMonth, 30 * kDaySeconds},
-    {RuleUnit::kYear, 365 * kDaySeconds},
-    {RuleUnit::kWeek, 7 * kDaySeconds},
-});
-
 absl::Status BadCall(std::string_view text) { return absl::InvalidArgumentError(AbslView(text)); }
 
 absl::Status BadMessage() { return BadCall("not a RateLimitRequest"); }
@@ -49,13 +30,14 @@ absl::Status TooMany(std::string_view what, int most) {
 }
 
 absl::StatusOr<CallLimit> LimitOf(const rls::Limit& limit) {
-  if (limit.unit() <= 0 || limit.unit() >= static_cast<int>(kCallUnits.size())) {
+  if (limit.unit() <= 0 || limit.unit() >= static_cast<int>(kServiceUnits.size())) {
     return BadCall("rate limit unit is unknown");
   }
-  const CallUnit& unit = kCallUnits[static_cast<std::size_t>(limit.unit())];
+  const ServiceUnit& unit = kServiceUnits[static_cast<std::size_t>(limit.unit())];
   const std::uint64_t multiplier =
       limit.has_unit_multiplier() ? limit.unit_multiplier().value() : 1;
-  if (multiplier == 0 || multiplier * unit.seconds > kCallPeriodSecondsMax) {
+  const auto seconds = static_cast<std::uint64_t>(unit.period.count());
+  if (multiplier == 0 || multiplier * seconds > kCallPeriodSecondsMax) {
     return BadCall("rate limit unit_multiplier is out of range");
   }
   return CallLimit{unit.unit, static_cast<std::uint32_t>(multiplier), limit.requests_per_unit()};

@@ -96,6 +96,7 @@ absl::StatusOr<RuleTree> RuleTree::Create(std::vector<RuleFile> files, bool merg
                            tree.rules_[other->second]);
       }
       level_of_rule.push_back(level);
+      tree.domain_of_rule_.push_back(domain_of_file[i]);
       file_of_rule.push_back(i);
     }
   }

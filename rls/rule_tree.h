@@ -90,6 +90,13 @@ class RuleTree {
   // In the order of the files; rule i has the place i, which `parent` names.
   [[nodiscard]] std::span<const Rule> rules() const noexcept { return rules_; }
   [[nodiscard]] std::span<const RuleDomain> domains() const noexcept { return domains_; }
+  [[nodiscard]] const RuleDomain& DomainOf(const Rule& rule) const noexcept {
+    return domains_[domain_of_rule_[PlaceOf(rule)]];
+  }
+  // The place of one of its rules.
+  [[nodiscard]] std::size_t PlaceOf(const Rule& rule) const noexcept {
+    return static_cast<std::size_t>(&rule - rules_.data());
+  }
 
  private:
   // A level: that of a domain or below a rule. Number i is of the domain i, and domains_.size() + i
@@ -134,6 +141,7 @@ class RuleTree {
   std::vector<RuleDomain> domains_;
   absl::flat_hash_map<absl::string_view, std::uint32_t> domain_ids_;
   std::vector<Rule> rules_;  // `parent` is a place in here
+  std::vector<std::uint32_t> domain_of_rule_;
   std::vector<Level> levels_;
   absl::flat_hash_map<Child, std::uint32_t> children_;
   std::vector<Pattern> patterns_;  // by level; on each in the order of the files
