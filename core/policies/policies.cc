@@ -53,25 +53,16 @@ bool IsPolicys(const Limit& limit) {
 
 bool IsTheFiles(const Policy& policy) { return policy.from_file && !policy.retired; }
 
-absl::Status FromFile(std::string_view name) {
-  return absl::FailedPreconditionError(
-      absl::StrCat("policy ", Quote(name),
-                   " belongs to the policy file: change it there, then run RL.POLICY RELOAD"));
+bool IsOfRules(std::string_view name) { return name.starts_with(kRulePolicyPrefix); }
+
+bool Concerns(FilePart part, std::string_view name) {
+  return part == FilePart::kAll || IsOfRules(name) == (part == FilePart::kRules);
 }
 
 absl::Status CheckName(std::string_view name) {
   if (IsLabel(name)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("policy name ", Quote(name), " must be 1 to ",
                                                  kLabelBytesMax, " of letters, digits, _ - . :"));
-}
-
-absl::Status CheckLabels(const PolicyLimits& limits) {
-  for (const PolicyLimit& limit : limits) {
-    // Its text costs as much as all else about a policy, so it is made for a mistake only.
-    if (CheckLabel(limit.label, {}).ok()) continue;
-    return CheckLabel(limit.label, PolicyLimitText(limit));
-  }
-  return absl::OkStatus();
 }
 
 absl::Status TooManyPolicies() {
@@ -205,12 +196,21 @@ void Policies::Store(std::string_view name, PolicyLimits limits, bool from_file)
   Put(std::move(policy));
 }
 
+absl::Status Policies::FromFile(std::string_view name) const {
+  const bool is_of_rules = rules_own_names_ && IsOfRules(name);
+  return absl::FailedPreconditionError(absl::StrCat(
+      "policy ", Quote(name),
+      is_of_rules ? " belongs to the rules of rls-config: change them there"
+                  : " belongs to the policy file: change it there, then run RL.POLICY RELOAD"));
+}
+
 absl::Status Policies::Set(std::string_view name, PolicyLimits limits) {
   WEIR_RETURN_IF_ERROR(CheckName(name));
   WEIR_RETURN_IF_ERROR(CheckLabels(limits));
   MutexLock lock(mutex_);
   const auto found = policies_.find(name);
   if (found != policies_.end() && IsTheFiles(*found->second)) return FromFile(name);
+  if (rules_own_names_ && IsOfRules(name)) return FromFile(name);
   const bool ids_are_left = next_id_ != kThrottleOwner.policy;
   if (found == policies_.end() && (policies_.size() >= kPoliciesMax || !ids_are_left)) {
     return TooManyPolicies();
@@ -289,7 +289,7 @@ absl::StatusOr<bool> Policies::RemoveOverride(std::string_view name, std::string
 }
 
 absl::StatusOr<std::vector<std::shared_ptr<const Policy>>> Policies::ReplaceFile(
-    const std::vector<std::pair<std::string, PolicyLimits>>& file) {
+    const std::vector<std::pair<std::string, PolicyLimits>>& file, FilePart part) {
   std::set<std::string_view> listed;
   for (const auto& [name, limits] : file) {
     WEIR_RETURN_IF_ERROR(CheckName(name));
@@ -297,6 +297,10 @@ absl::StatusOr<std::vector<std::shared_ptr<const Policy>>> Policies::ReplaceFile
     listed.insert(name);
   }
   MutexLock lock(mutex_);
+  rules_own_names_ = part != FilePart::kAll;
+  for (const std::string_view name : listed) {
+    if (!Concerns(part, name)) return FromFile(name);
+  }
   const auto unlisted = std::ranges::count_if(
       policies_, [&](const auto& entry) { return !listed.contains(entry.first); });
   if (static_cast<std::size_t>(unlisted) + listed.size() > kPoliciesMax) return TooManyPolicies();
@@ -308,7 +312,7 @@ absl::StatusOr<std::vector<std::shared_ptr<const Policy>>> Policies::ReplaceFile
   if (static_cast<std::uint64_t>(added) > ids_left) return TooManyPolicies();
   std::vector<std::shared_ptr<const Policy>> retired;
   for (auto& [name, policy] : policies_) {
-    if (!IsTheFiles(*policy) || listed.contains(name)) continue;
+    if (!IsTheFiles(*policy) || listed.contains(name) || !Concerns(part, name)) continue;
     Policy changed = *policy;
     changed.retired = true;
     policy = std::make_shared<const Policy>(std::move(changed));

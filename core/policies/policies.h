@@ -40,6 +40,13 @@ namespace weir {
 inline constexpr std::size_t kPoliciesMax = 10'000;
 inline constexpr std::size_t kOverridesMax = 1'000'000;
 
+// How the names of the policies begin that are made from rules of Envoy's rate limit service.
+inline constexpr std::string_view kRulePolicyPrefix = "rls:";
+
+// The policies of files that a replacement concerns: those that are made from rules, the others, or
+// all. The first two take names with kRulePolicyPrefix from clients.
+enum class FilePart : std::uint8_t { kAll, kRules, kOthers };
+
 // An override that was made, changed, or (null) removed.
 struct OverrideChange {
   PolicyId policy{};
@@ -98,12 +105,12 @@ class Policies {
       const Limit& interned, std::optional<std::string_view> key = std::nullopt) const;
 
   // Makes a policy or gives it other limits. Fails, with nothing changed, with kInvalidArgument (a
-  // bad name), kFailedPrecondition (the policy file owns it) or kResourceExhausted.
+  // bad name), kFailedPrecondition (a file owns it) or kResourceExhausted.
   absl::Status Set(std::string_view name, PolicyLimits limits);
 
   // Deletes a policy and returns its id. The caller must then forget its buckets
   // (LimiterUpkeep::ForgetPolicies) and free its overrides (FreeDeleted). Fails with kNotFound, or
-  // kFailedPrecondition if the policy file owns it. Cost: that of Find, however many overrides the
+  // kFailedPrecondition if a file owns it. Cost: that of Find, however many overrides the
   // policy has.
   absl::StatusOr<PolicyId> Delete(std::string_view name);
   // Frees the overrides of deleted policies, about 0.2 us each, unless changes are logged: then
@@ -120,13 +127,14 @@ class Policies {
   // up to kPeriodMax. Does nothing if the policy is unknown.
   void RaiseGreatest(std::string_view name, std::span<const GreatestNumbers> greatest);
 
-  // Replaces all of the policy file's policies by `file`, at once. Policies that the file no longer
+  // Replaces all policies of files that `part` names by `file`, at once. Policies that it no longer
   // has are retired: they keep their limits, overrides and buckets until Delete, or until the file
   // has them again. If SET made a policy of the same name, it becomes the file's and keeps its
   // buckets. Returns the policies that this call has retired. Fails as Set does, with nothing
   // changed. Requires: distinct names.
   absl::StatusOr<std::vector<std::shared_ptr<const Policy>>> ReplaceFile(
-      const std::vector<std::pair<std::string, PolicyLimits>>& file);
+      const std::vector<std::pair<std::string, PolicyLimits>>& file,
+      FilePart part = FilePart::kAll);
 
   // --- Saving, loading and replication ---
 
@@ -203,6 +211,8 @@ class Policies {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (logs_changes_) changed_overrides_.emplace(policy, key);
   }
+  [[nodiscard]] absl::Status FromFile(std::string_view name) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   [[nodiscard]] std::shared_ptr<const Policy> FindByIdLocked(PolicyId id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -212,6 +222,7 @@ class Policies {
   ByName policies_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<PolicyId, std::string> names_ ABSL_GUARDED_BY(mutex_);  // by id
   PolicyId next_id_ ABSL_GUARDED_BY(mutex_){1};
+  bool rules_own_names_ ABSL_GUARDED_BY(mutex_) = false;  // those with kRulePolicyPrefix
   std::size_t override_count_ ABSL_GUARDED_BY(mutex_) = 0;
   // The overrides of the policies that have some, or had some.
   absl::flat_hash_map<PolicyId, std::shared_ptr<Overrides>> overridden_ ABSL_GUARDED_BY(mutex_);

@@ -67,4 +67,13 @@ bool HasBannedLonger(const Policy& policy) {
   return false;
 }
 
+absl::Status CheckLabels(const PolicyLimits& limits) {
+  for (const PolicyLimit& limit : limits) {
+    // Its text costs as much as all else about a policy, so it is made for a mistake only.
+    if (CheckLabel(limit.label, {}).ok()) continue;
+    return CheckLabel(limit.label, PolicyLimitText(limit));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace weir

@@ -63,6 +63,9 @@ struct Policy {
 [[nodiscard]] absl::StatusOr<PolicyLimits> ParsePolicyLimits(
     std::span<const std::string_view> words);
 
+// Fails with kInvalidArgument unless all labels are short and of the bytes of labels.
+[[nodiscard]] absl::Status CheckLabels(const PolicyLimits& limits);
+
 // The canonical word of a policy's limit; reading it gives an equal one.
 [[nodiscard]] std::string PolicyLimitText(const PolicyLimit& limit);
 
