@@ -8,6 +8,7 @@
 #include "absl/base/attributes.h"
 #include "absl/status/statusor.h"
 
+#include "core/plans/call_plan.h"
 #include "core/words/limit_grammar.h"
 
 namespace weir {
@@ -69,6 +70,31 @@ void RequestCounters::AddTo(Counter LimitCounters::*count, const ParsedRequest& 
     CachedLimit& limit = *request.limits[static_cast<std::size_t>(std::countr_zero(checks))];
     (limits.Of(limit.counted_as, limit.counts).*count).Add();
   }
+}
+
+void RequestCounters::CountCall(const CallRequest& call, std::span<CachedLimit* const> of_checks,
+                                const CallVerdict& verdict) {
+  const auto has = [](std::uint64_t bits, std::size_t i) { return (bits >> i & 1) != 0; };
+  std::size_t i = 0;
+  for (std::size_t part = 0; part < call.parts.size(); ++part) {
+    const bool is_shadow = call.parts[part].shadow;
+    for (const std::size_t end = i + call.parts[part].checks; i < end; ++i) {
+      if (has(verdict.repeated, i)) continue;
+      const Check& check = call.checks[i];
+      LimitCounters& counts = limits.Of(of_checks[i]->counted_as, of_checks[i]->counts);
+      if (is_shadow && !verdict.decisions[i].allowed) {
+        counts.shadow_denied.Add();
+      } else if (CountDecision(counts, *check.limit, verdict.decisions[i], has(verdict.taken, i))) {
+        near_keys.Add(check.key, check.hash.hash);
+      }
+      if (has(verdict.beyond, i)) counts.charged_beyond.Add();
+      if (has(verdict.banned, i)) counts.bans.Add();
+    }
+    const PartVerdict& said = verdict.parts[part];
+    if (!said.over || is_shadow) continue;
+    CountDenied(call.checks[said.decider], of_checks[said.decider]->counted_as);
+  }
+  (verdict.over ? denied : allowed).Add();
 }
 
 void RequestCounters::CountThrottle(const Check& check, const Verdict& verdict) {

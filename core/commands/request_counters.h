@@ -21,6 +21,9 @@
 
 namespace weir {
 
+struct CallRequest;
+struct CallVerdict;
+
 // One thread owns it and counts; any thread may read. Cost of a count: one or two additions for
 // each limit; for a limit that is nearly used up a TopKeys::Add, and for a denial one and a
 // LimitKeys::Add.
@@ -37,6 +40,10 @@ class RequestCounters {
   // Counts a charge as allowed if RL.ALLOW would have admitted it, else as denied; likewise each of
   // its limits.
   void CountCharge(const ParsedRequest& request, const Charged& charged);
+  // Counts a call of Envoy's rate limit service as one request. `of_checks`: the limit of each
+  // check.
+  void CountCall(const CallRequest& call, std::span<CachedLimit* const> of_checks,
+                 const CallVerdict& verdict);
   // Counts the verdict of a CL.THROTTLE request.
   void CountThrottle(const Check& check, const Verdict& verdict);
   // Counts one request, but none of its limits.
