@@ -20,7 +20,7 @@ class FirstBytes final : public ClientSession {
   FirstBytes(Worker& worker, std::shared_ptr<ClientRecord> record, HttpServices& http);
 
   [[nodiscard]] Turn Execute(std::string_view unread, std::string& out) override;
-  void FinishDelayed(std::string& replies, const WaitOutcome& outcome) const override {
+  void FinishDelayed(std::string& replies, const WaitOutcome& outcome) override {
     session_->FinishDelayed(replies, outcome);
   }
   void EndWait(WaitEnd why) override {

@@ -41,7 +41,7 @@ class GrpcSession final : public ClientSession, private Http2Receiver {
   ~GrpcSession() override;
 
   [[nodiscard]] Turn Execute(std::string_view unread, std::string& out) override;
-  void FinishDelayed(std::string& /*replies*/, const WaitOutcome& /*outcome*/) const override {}
+  void FinishDelayed(std::string& /*replies*/, const WaitOutcome& /*outcome*/) override {}
   void EndWait(WaitEnd why) override;
   [[nodiscard]] bool has_news() const noexcept override;
   [[nodiscard]] bool wants_ticks() const noexcept override;

@@ -177,7 +177,7 @@ void HttpSession::AnswerParseError(std::string& out) {
   closing_ = true;
 }
 
-void HttpSession::FinishDelayed(std::string& replies, const WaitOutcome& outcome) const {
+void HttpSession::FinishDelayed(std::string& replies, const WaitOutcome& outcome) {
   delayed_.Replace(
       replies, outcome,
       [&](const Delayed& request, std::string_view /*reply*/, Replaced why, std::string& out) {

@@ -29,7 +29,7 @@ class HttpSession final : public ClientSession {
   HttpSession(Worker& worker, std::shared_ptr<ClientRecord> record, HttpServices& http);
 
   [[nodiscard]] Turn Execute(std::string_view unread, std::string& out) override;
-  void FinishDelayed(std::string& replies, const WaitOutcome& outcome) const override;
+  void FinishDelayed(std::string& replies, const WaitOutcome& outcome) override;
   void EndWait(WaitEnd why) override { session_.EndWait(why); }
   [[nodiscard]] bool has_news() const noexcept override { return false; }
   // A client that was not let in yet counts as a stalled one.

@@ -71,10 +71,10 @@ class ClientSession {
   [[nodiscard]] virtual Turn Execute(std::string_view unread, std::string& out) = 0;
 
   // Called when the waits of the last turn have ended, if one of them has failed or if there are
-  // late replies. Fills in the late replies, and replaces the replies that the outcome makes wrong
-  // by an error with the reason; their commands count as failed. `replies`: the output from
-  // `delayed_from` on.
-  virtual void FinishDelayed(std::string& replies, const WaitOutcome& outcome) const = 0;
+  // late replies. A session may also write the replies in its next turn. Fills in the late replies,
+  // and replaces the replies that the outcome makes wrong by an error with the reason; their
+  // commands count as failed. `replies`: the output from `delayed_from` on.
+  virtual void FinishDelayed(std::string& replies, const WaitOutcome& outcome) = 0;
 
   // The reasons that end a wait: the client has gone or the server is shutting down, which ends a
   // pause, too; or the server has become a replica.

@@ -56,6 +56,18 @@ struct WaitOutcome {
 // Why a reply is replaced.
 enum class Replaced : std::uint8_t { kByLateReply, kUnsaved, kUnacknowledged };
 
+// Why a reply that awaited this is replaced; nothing if it is not.
+[[nodiscard]] inline std::optional<Replaced> WhyReplaced(const Awaited& awaited,
+                                                         const WaitOutcome& outcome) {
+  using Save = Awaited::Save;
+  if (awaited.save == Save::kLateReply) return Replaced::kByLateReply;
+  const bool is_concerned =
+      awaited.save == Save::kAsked || (awaited.save == Save::kOfChange && outcome.fails_changes);
+  if (is_concerned && !outcome.saved.ok()) return Replaced::kUnsaved;
+  if (awaited.acks > 0 && outcome.acks_missed > 0) return Replaced::kUnacknowledged;
+  return std::nullopt;
+}
+
 // The reply to a command that the thread of saves executes. That thread writes it before the save
 // has ended that the connection waits for.
 struct LateReply {
@@ -173,16 +185,6 @@ class DelayedReplies {
     Awaited awaited;
     Origin origin;
   };
-
-  static std::optional<Replaced> WhyReplaced(const Awaited& awaited, const WaitOutcome& outcome) {
-    using Save = Awaited::Save;
-    if (awaited.save == Save::kLateReply) return Replaced::kByLateReply;
-    const bool is_concerned =
-        awaited.save == Save::kAsked || (awaited.save == Save::kOfChange && outcome.fails_changes);
-    if (is_concerned && !outcome.saved.ok()) return Replaced::kUnsaved;
-    if (awaited.acks > 0 && outcome.acks_missed > 0) return Replaced::kUnacknowledged;
-    return std::nullopt;
-  }
 
   std::vector<Reply> replies_;
   Awaited awaited_;

@@ -214,7 +214,7 @@ void Session::AddDelayed(std::size_t begin, std::size_t end) {
   delayed_.Add(begin, end, awaited, {spec, std::move(late_reply)});
 }
 
-void Session::FinishDelayed(std::string& replies, const WaitOutcome& outcome) const {
+void Session::FinishDelayed(std::string& replies, const WaitOutcome& outcome) {
   delayed_.Replace(
       replies, outcome,
       [&](const Delayed& command, std::string_view reply, Replaced why, std::string& out) {

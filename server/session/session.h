@@ -41,7 +41,7 @@ class Session final : public ClientSession {
   // --- As every session ---
 
   [[nodiscard]] Turn Execute(std::string_view unread, std::string& out) override;
-  void FinishDelayed(std::string& replies, const WaitOutcome& outcome) const override;
+  void FinishDelayed(std::string& replies, const WaitOutcome& outcome) override;
   void EndWait(WaitEnd why) override;
   [[nodiscard]] bool has_news() const noexcept override {
     return client_.news() && client_.news()->outbox.has_bytes();
@@ -73,6 +73,9 @@ class Session final : public ClientSession {
                HostInstant now) {
     turn.delayed_from = delayed.begin();
     turn.awaited = delayed.awaited();
+    EndTurn(turn, output_bytes, now);
+  }
+  void EndTurn(const Turn& turn, std::size_t output_bytes, HostInstant now) {
     work_.End(turn.consumed, output_bytes, now);
     if (delay_.EndTurn()) worker_.services.RequestReplicationTick();
   }

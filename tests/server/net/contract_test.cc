@@ -42,7 +42,7 @@ class ScriptedSession final : public ClientSession {
   [[nodiscard]] Turn Execute(std::string_view unread, std::string& out) override {
     return script_(unread, out);
   }
-  void FinishDelayed(std::string&, const WaitOutcome&) const override {}
+  void FinishDelayed(std::string&, const WaitOutcome&) override {}
   void EndWait(WaitEnd) override {}
   [[nodiscard]] bool has_news() const noexcept override { return false; }
   [[nodiscard]] bool is_logged_in() const noexcept override { return true; }

@@ -43,7 +43,7 @@ class EndingSession final : public ClientSession {
     out.resize(kBytes);
     return {.consumed = unread.size()};
   }
-  void FinishDelayed(std::string&, const WaitOutcome&) const override {}
+  void FinishDelayed(std::string&, const WaitOutcome&) override {}
   void EndWait(WaitEnd) override { wants_ticks_ = true; }
   [[nodiscard]] bool has_news() const noexcept override { return false; }
   [[nodiscard]] bool wants_ticks() const noexcept override { return wants_ticks_; }
