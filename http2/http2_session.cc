@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 
 #include <malloc.h>
@@ -21,7 +22,8 @@ constexpr auto kKeptFields = std::to_array<std::pair<std::string_view, std::stri
     {{":method", &Http2Fields::method},
      {":path", &Http2Fields::path},
      {"content-type", &Http2Fields::content_type},
-     {"grpc-encoding", &Http2Fields::grpc_encoding}});
+     {"grpc-encoding", &Http2Fields::grpc_encoding},
+     {"authorization", &Http2Fields::authorization}});
 
 // The memory of nghttp2, whose size is counted in `counter`.
 void* Allocate(std::size_t bytes, void* counter) {
@@ -264,6 +266,8 @@ void Http2Session::Close(std::int32_t id) {
   ReturnWindow(stream);
   stream_bytes_ -= HeapBytes(stream.output);
   for (const auto& [name, member] : kKeptFields) stream_bytes_ -= HeapBytes(stream.fields.*member);
+  std::string& secret = stream.fields.authorization;
+  explicit_bzero(secret.data(), secret.size());
   streams_.erase(found);
 }
 

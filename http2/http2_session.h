@@ -52,6 +52,7 @@ struct Http2Fields {
   std::string path;
   std::string content_type;
   std::string grpc_encoding;
+  std::string authorization;  // is wiped behind the stream
 };
 
 // A request and its answer.

@@ -189,14 +189,15 @@ TEST_F(Http2, ResetsCallsThatAreOverdue) {
   EXPECT_NE(server_.Find(recent), nullptr);
 }
 
-TEST_F(Http2, KeepsNoPassword) {
+TEST_F(Http2, CountsThePasswordOfACall) {
   echoes_ = false;
   Talk();
   const std::size_t before = server_.held_bytes();
-  client_.Call("/a", "", {{"authorization", std::string(12'000, 'x')}});
+  const std::int32_t id = client_.Call("/a", "", {{"authorization", std::string(12'000, 'x')}});
   Talk();
-  EXPECT_EQ(server_.streams(), 1U);
-  EXPECT_LT(server_.held_bytes(), before + 8 * 1024);
+  ASSERT_NE(server_.Find(id), nullptr);
+  EXPECT_EQ(server_.Find(id)->fields.authorization.size(), 12'000U);
+  EXPECT_GT(server_.held_bytes(), before + 12'000);
 }
 
 TEST_F(Http2, RefusesStreamsAboveTheBound) {
