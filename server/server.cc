@@ -46,6 +46,7 @@
 #include "server/repeated_call.h"
 #include "server/replicas/own_address.h"
 #include "server/replicas/replication_control.h"
+#include "server/rls/rls_rules.h"
 #include "server/service_reporter.h"
 #include "server/state/state_on_disk.h"
 #include "server/state/sweeper_thread.h"
@@ -204,7 +205,11 @@ class Server::Impl {
   HttpServices http_;
   ServiceReporter reporter_;
   HealthWatch health_{services_};
-  RepeatedCall looks_{control_, kLookInterval, [this] { health_.Look(); }};
+  RlsRules rules_{services_};  // where http_.rls is set
+  RepeatedCall looks_{control_, kLookInterval, [this] {
+                        health_.Look();
+                        if (http_.rls) rules_.Look();
+                      }};
   std::vector<std::unique_ptr<IoThread>> io_threads_;
   SharedTlsContext link_tls_;  // loaded if the link to a primary speaks TLS
   std::optional<ReplicationControl> replication_;
@@ -239,6 +244,10 @@ absl::Status Server::Impl::Start() {
     policy_file_ = *std::move(file);
   }
   WEIR_RETURN_IF_ERROR(LoadChecks());
+  if (!options.rls_config.empty()) {
+    WEIR_RETURN_IF_ERROR(rules_.Load());
+    http_.rls = &rules_;
+  }
   for (std::int64_t i = 0; i < options.threads; ++i) {
     io_threads_.push_back(std::make_unique<IoThread>(services_));
     io_threads_.back()->OnHandOver([this](Transport transport, SyncHandOver sync) {
@@ -326,6 +335,7 @@ absl::Status Server::Impl::BeginService() {
   // primary.
   if (!replication_->is_replica()) {
     WEIR_RETURN_IF_ERROR(services_.ReplacePolicyFile(policy_file_.value_or(PolicyFile{})));
+    if (http_.rls) WEIR_RETURN_IF_ERROR(rules_.MakePolicies());
   }
   replication_->Start();
   SweeperThread::OnTick on_tick;
@@ -392,6 +402,7 @@ void Server::Impl::OnSignal(const ReceivedSignal& signal) {
     ReloadPasswords(services_);
     ReloadChecks();
     ReloadPolicyFile(services_);
+    if (http_.rls) ReloadRules(rules_);
     return reporter_.Reloaded();
   }
   BeginDrain();

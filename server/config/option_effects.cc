@@ -15,9 +15,8 @@ bool HasAdminPort(const Options& options) { return options.admin_port != 0; }
 bool HasHttpPort(const Options& options) {
   return options.http_port != 0 || options.http_tls_port != 0;
 }
-bool HasHttp(const Options& options) {
-  return HasHttpPort(options) || !options.http_unix_socket.empty();
-}
+bool HasHttp(const Options& options) { return options.serves_http(); }
+bool HasRls(const Options& options) { return !options.rls_config.empty(); }
 bool HasTlsPort(const Options& options) {
   return options.tls_port != 0 || options.http_tls_port != 0;
 }
@@ -30,6 +29,7 @@ constexpr std::string_view kState = "a data-dir, and a durability other than non
 constexpr std::string_view kAdminPort = "an admin-port";
 constexpr std::string_view kHttpPort = "an http-port or http-tls-port";
 constexpr std::string_view kHttp = "an http-port, http-tls-port or http-unix-socket";
+constexpr std::string_view kRls = "rls-config";
 constexpr std::string_view kTlsPort = "a tls-port or http-tls-port";
 constexpr std::string_view kTls = "a tls-port, http-tls-port or replication-tls";
 
@@ -51,6 +51,9 @@ constexpr auto kEffects = std::to_array<OptionEffect>({
     {"open-checks", HasHttp, kHttp},
     {"port", [](const Options& options) { return !options.tls_only; }, "a server without tls-only"},
     {"reset-clock", KeepsState, kState},
+    {"rls-merge-domains", HasRls, kRls},
+    {"rls-quota", HasRls, kRls},
+    {"rls-shadow", HasRls, kRls},
     {"sentinel-wait", [](const Options& options) { return !options.sentinel.empty(); },
      "the name of a group: sentinel"},
     {"server-name", HasAdminPort, kAdminPort},

@@ -304,6 +304,32 @@ inline constexpr auto kServerOptionRows = std::to_array<OptionSpec>({
      .fallback = "false",
      .summary = "Starts at the wall clock's time even if the data directory has a later one. For a "
                 "single start, after a wrong clock was corrected."},
+    {.name = "rls-config",
+     .group = OptionGroup::kHttp,
+     .field = &Options::rls_config,
+     .fallback = "",
+     .summary = "Serves Envoy's rate limit service on http-port by the rules of this file, or of "
+                "each *.yaml and *.yml in this folder; they are read again when they change, and "
+                "at SIGHUP. See docs/envoy.md."},
+    {.name = "rls-merge-domains",
+     .group = OptionGroup::kHttp,
+     .field = &Options::rls_merge_domains,
+     .fallback = "false",
+     .summary = "Lets several files of rls-config have one domain, whose rules are joined."},
+    {.name = "rls-quota",
+     .group = OptionGroup::kHttp,
+     .field = &Options::rls_quota,
+     .fallback = "false",
+     .live = true,
+     .summary = "Takes each rule of rls-config for a quota rule: a call is over its limits only if "
+                "all rules that it meets are."},
+    {.name = "rls-shadow",
+     .group = OptionGroup::kHttp,
+     .field = &Options::rls_shadow,
+     .fallback = "false",
+     .live = true,
+     .summary = "Answers every call of Envoy's rate limit service OK, and tells in the statuses "
+                "what the rules have said."},
     {.name = "server-name",
      .group = OptionGroup::kHttp,
      .field = &Options::server_name,

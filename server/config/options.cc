@@ -290,6 +290,10 @@ absl::Status CheckTogether(const Options& options) {
     return absl::InvalidArgumentError(
         "option 'replication-tls': needs the authority of the primary's certificate: --tls-ca");
   }
+  if (!options.rls_config.empty() && !options.serves_http()) {
+    return absl::InvalidArgumentError(
+        "option 'rls-config': needs an http-port, http-tls-port or http-unix-socket");
+  }
   if (options.allow_explicit_time && !options.replicaof.host.empty()) {
     return absl::InvalidArgumentError(
         "option 'replicaof': does not go with allow-explicit-time, since a replica's time is that "

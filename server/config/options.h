@@ -125,6 +125,10 @@ struct Options {
   std::string http_unix_socket;    // path; empty: none
   std::string checks;              // path of the file of check routes; empty: none
   bool open_checks = true;
+  std::string rls_config;  // path of rules of Envoy's rate limit service; empty: no such service
+  bool rls_merge_domains = false;
+  bool rls_quota = false;
+  bool rls_shadow = false;
   AddressList admin_bind;  // never empty
   HostList admin_hosts;
   std::int64_t admin_port = 0;  // 0: none
@@ -151,6 +155,10 @@ struct Options {
   bool replication_tls = false;
   HostName server_name;  // none: the name of the host
 
+  // True if a port, or a socket, takes decisions over HTTP.
+  [[nodiscard]] bool serves_http() const {
+    return http_port != 0 || http_tls_port != 0 || !http_unix_socket.empty();
+  }
   // True if the state is kept on disk.
   [[nodiscard]] bool keeps_state() const {
     return !data_dir.empty() && durability != Durability::kNone;

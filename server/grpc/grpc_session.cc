@@ -9,6 +9,7 @@
 #include <spdlog/spdlog.h>
 
 #include "http2/grpc_message.h"
+#include "server/session/call.h"
 
 namespace weir {
 namespace {
@@ -33,7 +34,7 @@ std::string_view TextOf(Http2Flood flood) {
 }  // namespace
 
 GrpcSession::GrpcSession(Worker& worker, std::shared_ptr<ClientRecord> record, HttpServices& http)
-    : worker_(worker), http_(http), record_(std::move(record)), work_(worker) {
+    : worker_(worker), http_(http), record_(std::move(record)), session_(worker, record_) {
   http2_.emplace(static_cast<Http2Receiver&>(*this));
   worker_.services.http2.Open();
 }
@@ -51,47 +52,82 @@ ClientSession::Turn GrpcSession::Execute(std::string_view unread, std::string& o
   const HostInstant now = worker_.services.clock.HostNow();
   record_->last_active_ns.store(now.time_since_epoch().count(), std::memory_order_relaxed);
   if (closing_ || record_->killed.load(std::memory_order_relaxed)) return {.next = Next::kClose};
+  const HostInstant paused_until = session_.client().paused_until();
+  if (now < paused_until) return {.next = Next::kPause, .wake = paused_until};
   // Any of the bytes may be a password.
   Turn turn = {.had_secret = true};
-  work_.Begin();
+  TurnWork& work = session_.work();
+  work.Begin();
   const std::size_t out_begin = out.size();
+  AnswerWaiting();
   http2_->ResetOverdue(now, kGrpcCallTime);
   while (!http2_->has_ended()) {
     RunComplete();
     http2_->Flush(out);
-    if (work_.units() >= kWorkPerTurn || out.size() - out_begin >= kReplyBytesPerTurn) {
+    if (work.units() >= kWorkPerTurn || out.size() - out_begin >= kReplyBytesPerTurn) {
       turn.next = Next::kContinue;
+      break;
+    }
+    if (now < session_.client().paused_until()) {
+      turn.next = Next::kPause;
+      turn.wake = session_.client().paused_until();
       break;
     }
     if (turn.consumed == unread.size()) break;
     const Http2FrameWatch::Read read =
-        http2_->Receive(unread.substr(turn.consumed), now, kWorkPerTurn - work_.units());
+        http2_->Receive(unread.substr(turn.consumed), now, kWorkPerTurn - work.units());
     turn.consumed += read.bytes;
-    work_.Charge(read.units);
+    work.Charge(read.units);
   }
   SendUpdates();
   http2_->Flush(out);  // ahead of GOAWAY
-  End(now, turn.next == Next::kRead, out);
+  End(now, turn.next == Next::kRead && waiting_.empty(), out);
   http2_->Flush(out);
   if (http2_->has_ended()) {
     NoteEnd();
     turn.next = Next::kClose;
+  } else if (!waiting_.empty()) {
+    turn.delayed_from = out.size();
+    for (const Waiting& call : waiting_) turn.awaited.Add(call.awaited);
+    if (turn.next == Next::kRead) turn.next = Next::kContinue;
   }
-  work_.End(turn.consumed, out.size() - out_begin, now);
+  session_.EndTurn(turn, out.size() - out_begin, now);
   return turn;
+}
+
+// Answers the calls of the last turn whose answers had to wait.
+void GrpcSession::AnswerWaiting() {
+  const WaitOutcome outcome = std::exchange(outcome_, {});
+  for (const Waiting& call : std::exchange(waiting_, {})) {
+    Http2Stream* const stream = http2_->Find(call.stream);
+    if (stream == nullptr) continue;
+    const std::optional<Replaced> why = WhyReplaced(call.awaited, outcome);
+    if (!why) {
+      Answer(*stream, call.message);
+      continue;
+    }
+    const std::string error = ErrorOfWait(*why, outcome);
+    worker_.CountError(error);
+    worker_.services.rls.errors.fetch_add(1, std::memory_order_relaxed);
+    Fail(*stream, {GrpcStatus::kUnavailable, error});
+  }
 }
 
 // Called within Http2Session::Receive.
 void GrpcSession::OnProgress(Http2Stream& stream) {
   if (stream.is_answered) return;
   if (!IsGrpc(stream.fields)) return Refuse(stream);
+  const GrpcMethod* const method = MethodOf(stream);
+  if (method && method->too_long && LookAtGrpcBody(stream.body) == GrpcBody::kTooLong) {
+    return Answer(stream, method->too_long(worker_.services));
+  }
   if (const std::optional<GrpcError> error = ErrorOf(stream)) return Fail(stream, *error);
-  if (stream.is_complete) complete_.push_back(stream.id);
+  if (stream.is_complete) complete_.push_back({stream.id, method->changes});
 }
 
-std::optional<GrpcError> GrpcSession::ErrorOf(const Http2Stream& stream) {
+std::optional<GrpcError> GrpcSession::ErrorOf(const Http2Stream& stream) const {
   const Http2Fields& fields = stream.fields;
-  if (FindGrpcMethod(fields.path) == nullptr) {
+  if (MethodOf(stream) == nullptr) {
     return GrpcError{GrpcStatus::kUnimplemented, "ERR no such method"};
   }
   const bool is_plain = fields.grpc_encoding.empty() || fields.grpc_encoding == "identity";
@@ -113,20 +149,35 @@ std::optional<GrpcError> GrpcSession::ErrorOf(const Http2Stream& stream) {
 }
 
 void GrpcSession::RunComplete() {
-  while (!complete_.empty() && work_.units() < kWorkPerTurn) {
-    Http2Stream* const stream = http2_->Find(complete_.front());
+  TurnWork& work = session_.work();
+  const HostInstant now = worker_.services.clock.HostNow();
+  while (!complete_.empty() && work.units() < kWorkPerTurn && !IsPaused()) {
+    if (now < session_.client().paused_until()) break;  // behind a wrong password
+    Http2Stream* const stream = http2_->Find(complete_.front().stream);
     complete_.pop_front();
     if (stream == nullptr) continue;  // The client has reset it.
-    work_.Charge(1);
+    work.Charge(1);
     Run(*stream);
   }
 }
 
+bool GrpcSession::IsPaused() const noexcept {
+  if (complete_.empty() || !complete_.front().changes || end_ == WaitEnd::kClosing) return false;
+  const HostInstant until = worker_.services.pause.until();
+  return until != HostInstant{} && worker_.services.clock.HostNow() < until;
+}
+
 void GrpcSession::Run(Http2Stream& stream) {
-  GrpcResult result =
-      FindGrpcMethod(stream.fields.path)->handler(GrpcMessageOf(stream.body), context());
-  if (const auto* const message = std::get_if<std::string>(&result)) {
-    Answer(stream, *message);
+  GrpcContext context{.state = state(),
+                      .http = http_,
+                      .session = session_,
+                      .login = login_,
+                      .authorization = stream.fields.authorization};
+  GrpcResult result = MethodOf(stream)->handler(GrpcMessageOf(stream.body), context);
+  const Awaited awaited = session_.delay().Take();
+  if (auto* const message = std::get_if<std::string>(&result)) {
+    if (!awaited.any()) return Answer(stream, *message);
+    waiting_.push_back({stream.id, std::move(*message), awaited});
   } else if (const auto* const error = std::get_if<GrpcError>(&result)) {
     Fail(stream, *error);
   } else {
@@ -142,7 +193,7 @@ void GrpcSession::Answer(Http2Stream& stream, std::string_view message) {
   http2_->Write(stream, body);
   http2_->End(stream, kOk);
   http2_->DropBody(stream);
-  http_.responses.Add(FindGrpcMethod(stream.fields.path)->group, 200);
+  http_.responses.Add(MethodOf(stream)->group, 200);
 }
 
 void GrpcSession::Fail(Http2Stream& stream, const GrpcError& error) {
@@ -154,7 +205,7 @@ void GrpcSession::Fail(Http2Stream& stream, const GrpcError& error) {
                                                     {"grpc-status", status},
                                                     {"grpc-message", text}}));
   http2_->DropBody(stream);
-  const GrpcMethod* const method = FindGrpcMethod(stream.fields.path);
+  const GrpcMethod* const method = MethodOf(stream);
   http_.responses.Add(method ? method->group : HttpRouteGroup::kNone, 200);
 }
 
@@ -174,7 +225,7 @@ void GrpcSession::Last(Http2Stream& stream, std::unique_ptr<GrpcUpdates> updates
   stream.may_last = true;
   http2_->Begin(stream, kAnswerFields);
   http2_->DropBody(stream);
-  http_.responses.Add(FindGrpcMethod(stream.fields.path)->group, 200);
+  http_.responses.Add(MethodOf(stream)->group, 200);
   lasting_.push_back({stream.id, std::move(updates)});
 }
 
@@ -185,15 +236,16 @@ void GrpcSession::ForgetEnded() {
 void GrpcSession::SendUpdates() {
   ForgetEnded();
   for (const Lasting& call : lasting_) {
-    if (!call.updates->has_next(context())) continue;
+    if (!call.updates->has_next(state())) continue;
     std::string body;
-    AppendGrpcMessage(call.updates->Next(context()), body);
+    AppendGrpcMessage(call.updates->Next(state()), body);
     http2_->Write(*http2_->Find(call.stream), body);
   }
 }
 
 void GrpcSession::EndWait(WaitEnd why) {
   if (end_ == WaitEnd::kClosing) return;
+  session_.EndWait(why);
   end_ = why;
   if (why == WaitEnd::kClosing || ends_at_) return;
   ends_at_ = worker_.services.clock.HostNow() + kGrpcLastCallsTime;
@@ -230,10 +282,10 @@ bool GrpcSession::has_news() const noexcept {
   if (closing_ || !http2_) return false;
   if (end_ == WaitEnd::kClosing || (end_ && !is_announced_)) return true;
   if (!wants_ticks()) return false;
-  if (is_over()) return true;
+  if (is_over() || (!complete_.empty() && !IsPaused())) return true;
   if (worker_.services.clock.HostNow() >= http2_->FirstOverdue(kGrpcCallTime)) return true;
-  return std::ranges::any_of(
-      lasting_, [&](const Lasting& call) { return call.updates->has_next(context()); });
+  return std::ranges::any_of(lasting_,
+                             [&](const Lasting& call) { return call.updates->has_next(state()); });
 }
 
 bool GrpcSession::wants_ticks() const noexcept {
@@ -245,7 +297,7 @@ bool GrpcSession::is_over() const noexcept {
 }
 
 bool GrpcSession::is_logged_in() const noexcept {
-  return !lasting_.empty() || worker_.services.access.ForNewConnection() != nullptr;
+  return !lasting_.empty() || session_.is_logged_in();
 }
 
 }  // namespace weir

@@ -1,8 +1,10 @@
 // One client's side of a connection of HTTP/2, on which it makes calls of gRPC.
 //
-// Calls are answered when they are complete, in that order. The rules of a turn are those of every
-// session (client_session.h). A unit of work is a frame that begins a call, resets or controls
-// (frame_watch.h), and the answer of a complete call.
+// Calls are answered when they are complete, in that order. An answer that waits, for a save or for
+// replicas, is written in the turn behind the wait, since the bytes of fields depend on all that
+// were sent before. The rules of a turn are those of every session (client_session.h). A unit of
+// work is a frame that begins a call, resets or controls (frame_watch.h), and the answer of a
+// complete call.
 #pragma once
 
 #include <chrono>
@@ -19,9 +21,11 @@
 #include "http2/http2_session.h"
 #include "server/grpc/grpc_method.h"
 #include "server/http/http_services.h"
+#include "server/http/remembered_login.h"
 #include "server/session/client_session.h"
+#include "server/session/delayed_replies.h"
 #include "server/session/http2_counters.h"
-#include "server/session/turn_work.h"
+#include "server/session/session.h"
 #include "server/session/worker.h"
 
 namespace weir {
@@ -41,7 +45,9 @@ class GrpcSession final : public ClientSession, private Http2Receiver {
   ~GrpcSession() override;
 
   [[nodiscard]] Turn Execute(std::string_view unread, std::string& out) override;
-  void FinishDelayed(std::string& /*replies*/, const WaitOutcome& /*outcome*/) override {}
+  void FinishDelayed(std::string& /*replies*/, const WaitOutcome& outcome) override {
+    outcome_ = outcome;
+  }
   void EndWait(WaitEnd why) override;
   [[nodiscard]] bool has_news() const noexcept override;
   [[nodiscard]] bool wants_ticks() const noexcept override;
@@ -56,6 +62,17 @@ class GrpcSession final : public ClientSession, private Http2Receiver {
   void OnSent() override {}
 
  private:
+  // A call that is to be answered.
+  struct Complete {
+    std::int32_t stream;
+    bool changes;  // a pause of changes holds it back
+  };
+  // A call whose answer waits.
+  struct Waiting {
+    std::int32_t stream;
+    std::string message;
+    Awaited awaited;
+  };
   // A call that lasts.
   struct Lasting {
     std::int32_t stream;
@@ -63,8 +80,14 @@ class GrpcSession final : public ClientSession, private Http2Receiver {
   };
 
   void OnProgress(Http2Stream& stream) override;
+  [[nodiscard]] const GrpcMethod* MethodOf(const Http2Stream& stream) const {
+    return FindGrpcMethod(stream.fields.path, http_);
+  }
   // The error of a call that is already known to have one, or nothing.
-  [[nodiscard]] static std::optional<GrpcError> ErrorOf(const Http2Stream& stream);
+  [[nodiscard]] std::optional<GrpcError> ErrorOf(const Http2Stream& stream) const;
+  void AnswerWaiting();
+  // True if a pause holds back the first complete call.
+  [[nodiscard]] bool IsPaused() const noexcept;
   void RunComplete();
   void Run(Http2Stream& stream);
   void Answer(Http2Stream& stream, std::string_view message);
@@ -76,16 +99,19 @@ class GrpcSession final : public ClientSession, private Http2Receiver {
   // Does what the end of the server, or of its role, asks for.
   void End(HostInstant now, bool is_turn_over, std::string& out);
   void NoteEnd();
-  [[nodiscard]] GrpcContext context() const noexcept {
+  [[nodiscard]] GrpcState state() const noexcept {
     return {worker_.services, end_ == WaitEnd::kClosing};
   }
 
   Worker& worker_;
   HttpServices& http_;
   const std::shared_ptr<ClientRecord> record_;
-  TurnWork work_;
+  Session session_;  // that acts for the client
+  RememberedLogin login_;
   std::optional<Http2Session> http2_;  // until it is dropped
-  std::deque<std::int32_t> complete_;  // streams of calls that are to be answered
+  std::deque<Complete> complete_;
+  std::vector<Waiting> waiting_;  // of the last turn
+  WaitOutcome outcome_;           // of their wait
   std::vector<Lasting> lasting_;
   std::optional<WaitEnd> end_;          // of the server, or of its role
   std::optional<HostInstant> ends_at_;  // after a demotion

@@ -16,10 +16,21 @@
 
 namespace weir {
 
+class RlsRules;
+
 // The groups of paths that are counted apart, the label `route` of weir_http_responses_total.
-enum class HttpRouteGroup : std::uint8_t { kNone, kHealth, kCheck, kJson, kMetrics, kPage, kApi };
-inline constexpr auto kHttpRouteGroupNames =
-    std::to_array<std::string_view>({"none", "health", "check", "v1", "metrics", "page", "api"});
+enum class HttpRouteGroup : std::uint8_t {
+  kNone,
+  kHealth,
+  kCheck,
+  kJson,
+  kMetrics,
+  kPage,
+  kApi,
+  kRls
+};
+inline constexpr auto kHttpRouteGroupNames = std::to_array<std::string_view>(
+    {"none", "health", "check", "v1", "metrics", "page", "api", "rls"});
 
 // The number of responses by group and by the first digit of the status. Thread-safe.
 class HttpResponseCounters {
@@ -41,6 +52,7 @@ class HttpResponseCounters {
 };
 
 struct HttpServices {
+  const RlsRules* rls = nullptr;  // null: there is no rls-config; set before the first session
   HttpResponseCounters responses;
   CheckRouteTable checks;
   RequestTally requests;     // of decisions over HTTP

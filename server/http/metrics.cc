@@ -259,6 +259,8 @@ constexpr Metric kMetrics[] = {
      "Checks that lacked the value of a variable, by the route of /check that they asked; "
      "without those of a route that skips such groups.",
      CollectIncompleteChecks},
+    {.measures = {"weir_rls_calls_total", "weir_rls_over_limit_total", "weir_rls_errors_total",
+                  "weir_rls_config_loads_total", "weir_rls_config_load_errors_total"}},
     {.title = "The table",
      .measures = {"weir_buckets", "weir_table_bytes", "weir_limits", "weir_policies",
                   "weir_overrides"}},

@@ -44,6 +44,7 @@ bool HasLease(ServerSnapshot& server) {
 bool HasAcks(ServerSnapshot& server) {
   return HasNoLink(server) && server.services.settings.Get(&Options::ack_replicas) > 0;
 }
+bool HasRls(ServerSnapshot& server) { return !server.services.options.rls_config.empty(); }
 bool HasSentinel(ServerSnapshot& server) { return !server.services.options.sentinel.empty(); }
 
 // In the order of INFO.
@@ -364,6 +365,27 @@ constexpr Measure kMeasures[] = {
             }),
     Measure({"h2_connections"}, "Clients that speak HTTP/2; `http_connections` counts them, too.",
             [](auto& s) { return s.services.http2.open(); }),
+    Measure({"rls_calls", "weir_rls_calls_total"}, HasRls,
+            "Calls of Envoy's rate limit service that were decided.",
+            [](auto& s) { return s.services.rls.calls.load(); }),
+    Measure({"rls_over_limit", "weir_rls_over_limit_total"}, HasRls,
+            "Those of them that were over a limit.",
+            [](auto& s) { return s.services.rls.over_limit.load(); }),
+    Measure({"rls_errors", "weir_rls_errors_total"}, HasRls,
+            "Calls that were answered an error, which Envoy lets pass by default.",
+            [](auto& s) { return s.services.rls.errors.load(); }),
+    Measure({"rls_domains"}, HasRls, "Domains of the rules in force.",
+            [](auto& s) { return s.services.rls.domains.load(); }),
+    Measure({"rls_rules"}, HasRls, "Rules in force: the descriptors in the files.",
+            [](auto& s) { return s.services.rls.rules.load(); }),
+    Measure({"rls_config_loads", "weir_rls_config_loads_total"}, HasRls,
+            "Loads of the rules that have succeeded, the first one included.",
+            [](auto& s) { return s.services.rls.loads.load(); }),
+    Measure({"rls_config_load_errors", "weir_rls_config_load_errors_total"}, HasRls,
+            "Loads that have failed; the rules then stay as they were.",
+            [](auto& s) { return s.services.rls.load_errors.load(); }),
+    Measure({"rls_config_error"}, HasRls, "Why the last load has failed; empty if it has not.",
+            [](auto& s) { return EscapedForLog(s.services.rls.load_error()); }),
     Measure({"evicted"}, "Buckets dropped because of --max-memory.",
             [](auto& s) { return s.services.upkeep.counts().evicted; }),
     Measure({"holds", "weir_holds", "holds"},

@@ -104,17 +104,18 @@ absl::Status Services::ReloadPolicies() {
   return Use(reading);
 }
 
-absl::Status Services::ReplacePolicyFile(const PolicyFile& file) {
+absl::Status Services::ReplacePolicies(const PolicyFile& file, FilePart part) {
   upkeep.ExpireHolds(clock.Now());  // most of them, before all others have to wait
   const auto retired = [&] {
     const Isolation isolation(limiter.table());
     upkeep.ExpireHolds(clock.Now());
-    return policies.ReplaceFile(file);
+    return policies.ReplaceFile(file, part);
   }();
   if (!retired.ok()) return retired.status();
   for (const std::shared_ptr<const Policy>& policy : *retired) {
-    spdlog::warn("policy '{}' is retired, with {} overrides: the policy file does not have it",
-                 policy->name, policy->overrides->size());
+    spdlog::warn("policy '{}' is retired, with {} overrides: {} not have it", policy->name,
+                 policy->overrides->size(),
+                 part == FilePart::kRules ? "the rules do" : "the policy file does");
   }
   return absl::OkStatus();
 }

@@ -37,6 +37,7 @@
 #include "server/session/server_totals.h"
 #include "server/state/command_admission.h"
 #include "server/state/replication.h"
+#include "server/state/rls_counters.h"
 #include "server/state/state_on_disk.h"
 
 namespace weir {
@@ -67,8 +68,15 @@ struct Services {
   absl::Status Read(PolicyReading& reading);
   absl::Status Use(const PolicyReading& reading);
   absl::Status ReloadPolicies();  // does both
-  // Replaces the file's policies by these, and logs which policies are retired.
-  absl::Status ReplacePolicyFile(const PolicyFile& file);
+  // Replaces the policy file's policies by these, and logs which policies are retired. Without
+  // rls-config it concerns those of rules, too, which an earlier run has made.
+  absl::Status ReplacePolicyFile(const PolicyFile& file) {
+    return ReplacePolicies(file, options.rls_config.empty() ? FilePart::kAll : FilePart::kOthers);
+  }
+  // Likewise those that are made from rules of rls-config.
+  absl::Status ReplaceRulePolicies(const PolicyFile& policies_of_rules) {
+    return ReplacePolicies(policies_of_rules, FilePart::kRules);
+  }
 
   [[nodiscard]] bool is_replica() const noexcept {
     return replication && replication->is_replica();
@@ -144,6 +152,10 @@ struct Services {
   LogThrottle foreign_throttle;           // for lines about peers that speak another protocol
   LogThrottle http2_throttle;             // for lines about floods over HTTP/2
   Http2Counters http2;
+  RlsCounters rls;
+
+ private:
+  absl::Status ReplacePolicies(const PolicyFile& file, FilePart part);
 };
 
 }  // namespace weir

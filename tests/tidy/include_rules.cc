@@ -19,7 +19,7 @@ const std::map<std::string_view, std::vector<std::string_view>>& Arrows() {
       {"http2", {"core/base"}},
       {"persistence", {"core"}},
       {"replication", {"core"}},
-      {"server", {"replication", "persistence", "protocol", "http2", "core"}},
+      {"server", {"replication", "persistence", "protocol", "http2", "rls", "core"}},
       {"module", {"core"}},
       {"replay", {"protocol", "core"}},
       {"rls", {"core"}},
@@ -37,30 +37,18 @@ const std::map<std::string_view, std::vector<std::string_view>>& Rooms() {
       {"module", {"api", "values", "handlers"}},
       {"server",
        {"os", "config", "commands", "state", "access", "observe", "session", "health", "measures",
-        "handlers", "http", "grpc", "json", "page", "net", "replicas"}},
+        "handlers", "http", "grpc", "json", "rls", "page", "net", "replicas"}},
   };
   return kRooms;
 }
 
 // Rooms of the server that may not include each other.
 constexpr auto kNeighbours = std::to_array<std::array<std::string_view, 2>>({
-    {"access", "state"},
-    {"observe", "state"},
-    {"handlers", "http"},
-    {"handlers", "net"},
-    {"handlers", "grpc"},
-    {"handlers", "json"},
-    {"handlers", "page"},
-    {"http", "net"},
-    {"grpc", "json"},
-    {"grpc", "page"},
-    {"grpc", "net"},
-    {"json", "net"},
-    {"page", "net"},
-    {"handlers", "replicas"},
-    {"http", "replicas"},
-    {"grpc", "replicas"},
-    {"json", "replicas"},
+    {"access", "state"},      {"observe", "state"}, {"handlers", "http"}, {"handlers", "net"},
+    {"handlers", "grpc"},     {"handlers", "json"}, {"handlers", "page"}, {"http", "net"},
+    {"grpc", "json"},         {"grpc", "page"},     {"grpc", "net"},      {"json", "net"},
+    {"handlers", "rls"},      {"rls", "net"},       {"rls", "replicas"},  {"page", "net"},
+    {"handlers", "replicas"}, {"http", "replicas"}, {"grpc", "replicas"}, {"json", "replicas"},
     {"page", "replicas"},
 });
 

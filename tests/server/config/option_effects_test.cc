@@ -29,8 +29,8 @@ Options With(const std::vector<std::pair<std::string_view, std::string_view>>& s
 
 // Every kind of thing that an option may need.
 const std::vector<std::pair<std::string_view, std::string_view>> kAll = {
-    {"data-dir", "d"}, {"durability", "always"}, {"admin-port", "1"}, {"http-port", "2"},
-    {"tls-port", "3"}, {"unix-socket", "s"},     {"sentinel", "weir"}};
+    {"data-dir", "d"}, {"durability", "always"}, {"admin-port", "1"},  {"http-port", "2"},
+    {"tls-port", "3"}, {"unix-socket", "s"},     {"sentinel", "weir"}, {"rls-config", "r"}};
 
 TEST(OptionEffectsTest, NothingIsSaidOfOptionsThatAreNotGiven) {
   EXPECT_THAT(OptionsWithoutEffect(DefaultOptions()), IsEmpty());
@@ -76,6 +76,7 @@ TEST(OptionEffectsTest, EachOptionIsKnown) {
                                                 "replication-tls",
                                                 "requirepass",
                                                 "requirepass-file",
+                                                "rls-config",
                                                 "sentinel",
                                                 "slowlog-log-slower-than",
                                                 "slowlog-max-len",

@@ -111,6 +111,10 @@ inline const std::map<std::string_view, std::vector<OptionExample>> kGoodOptions
     {"requirepass", {{"secret", "\"secret\"", "secret"}}},
     {"requirepass-file", {{"pass.txt", "\"pass.txt\"", "pass.txt"}}},
     {"reset-clock", {{"true", "true", "true"}, {"false", "false", "false"}}},
+    {"rls-config", {{"/etc/weir/rls", "\"/etc/weir/rls\"", "/etc/weir/rls"}}},
+    {"rls-merge-domains", {{"true", "true", "true"}, {"false", "false", "false"}}},
+    {"rls-quota", {{"true", "true", "true"}, {"false", "false", "false"}}},
+    {"rls-shadow", {{"true", "true", "true"}, {"false", "false", "false"}}},
     {"sentinel", {{"weir", "\"weir\"", "weir"}, {"", "\"\"", ""}}},
     {"sentinel-wait", {{"0s", "\"0s\"", "0s"}, {"1h", "\"1h\"", "3600s"}}},
     {"server-name", {{"", "\"\"", ""}, {"Weir-EU-1", "\"weir-eu-1\"", "weir-eu-1"}}},
@@ -227,6 +231,10 @@ inline const std::map<std::string_view, OptionMistakes> kBadOptions = {
     {"requirepass", {}},
     {"requirepass-file", {}},  // any text may be a path
     {"reset-clock", {{"on", "1"}, "true or false"}},
+    {"rls-config", {}},  // any text may be a path
+    {"rls-merge-domains", {{"on", "1"}, "true or false"}},
+    {"rls-quota", {{"on", "1"}, "true or false"}},
+    {"rls-shadow", {{"on", "1"}, "true or false"}},
     {"sentinel", {}},
     {"sentinel-wait", {{"", "5", "2h"}, "a time from 0s to 3600s with a unit (ms, s, m, h)"}},
     {"server-name",

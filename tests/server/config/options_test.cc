@@ -383,6 +383,11 @@ TEST(OptionsTest, AnOptionThatNeedsAnotherSaysSo) {
             "option 'replication-tls': needs the authority of the primary's certificate: --tls-ca");
   options.tls_ca = "ca.pem";
   EXPECT_TRUE(CheckTogether(options).ok());
+  options.rls_config = "rules";
+  EXPECT_EQ(CheckTogether(options).message(),
+            "option 'rls-config': needs an http-port, http-tls-port or http-unix-socket");
+  options.http_unix_socket = "s";
+  EXPECT_TRUE(CheckTogether(options).ok());
 }
 
 TEST(OptionsTest, HelpNamesEveryOption) {

@@ -330,6 +330,9 @@ std::vector<PathRow> PathRows() {
       {Face::kHttp, "/v1/commit", settling.dump()},
       {Face::kHttp, "/v1/cancel", R"({"key":"own","hold":"h"})"},
       {Face::kHttp, "/v1/take", taking.dump()},
+      // There are no rules of Envoy's rate limit service.
+      {Face::kHttp, "/healthcheck", "", 404},
+      {Face::kHttp, "/json", "{}", 404},
       {Face::kAdmin, "/metrics"},
       {Face::kAdmin, "/api/key?k=wide"},
       {Face::kAdmin, "/api/limit?name=9/s&n=1000"},

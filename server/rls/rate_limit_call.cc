@@ -1,0 +1,228 @@
+#include "server/rls/rate_limit_call.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/check.h"
+#include "core/base/status.h"
+#include "core/limiter/call_decider.h"
+#include "rls/rule_policies.h"
+#include "rls/units.h"
+#include "server/commands/command_table.h"
+
+namespace weir {
+namespace {
+
+using Matched = MatchedDescriptor::Answer;
+
+constexpr std::string_view kNotInForce = "LOADING the rules of this server are not in force yet";
+
+// The command that takes tokens in this way, whose right a call needs.
+const CommandSpec& CommandOf(Way way) {
+  static const std::map<Way, const CommandSpec*> commands = {
+      {Way::kAsk, FindCommand("RL.ALLOW")},
+      {Way::kLook, FindCommand("RL.PEEK")},
+      {Way::kReport, FindCommand("RL.CHARGE")},
+      {Way::kRefund, FindCommand("RL.REFUND")}};
+  return *commands.at(way);
+}
+
+// The limits of the key's override of a rule; null if there is none. A call takes no held limits,
+// so an override that has one does not count.
+std::shared_ptr<const PolicyLimits> OverrideOf(const LimitMemo::Entry& entry,
+                                               std::string_view key) {
+  if (!entry.overrides || entry.overrides->empty()) return nullptr;
+  std::shared_ptr<const PolicyLimits> own = entry.overrides->Find(key);
+  const bool is_held = own && std::ranges::any_of(*own, [](const PolicyLimit& limit) {
+                         return limit.limit.is_held();
+                       });
+  return is_held ? nullptr : own;
+}
+
+std::int64_t InlineCount(const CallLimit& limit) {
+  return std::min<std::int64_t>(limit.requests_per_unit, kWindowCountMax);
+}
+
+absl::Status TooManyRuleLimits() {
+  return absl::InvalidArgumentError(absl::StrCat("ERR a call has at most ", kChecksMax, " limits"));
+}
+
+}  // namespace
+
+std::string RateLimitDecision::Decide(const RateLimitCall& call) {
+  Worker& worker = session_.worker();
+  worker.counters["total_commands_processed"].Add();
+  session_.client().record().last_command.store(&CommandOf(Way::kAsk), std::memory_order_relaxed);
+  session_.work().Charge(call.descriptors().size() - 1);
+  const MatchedCall matched(rules_->tree, call);
+  if (absl::Status why = Refusal(matched); !why.ok()) return std::string(StdView(why.message()));
+  worker.memo.BeginRequest();
+  for (const MatchedPart& part : matched.parts()) {
+    if (absl::Status why = Add(part); !why.ok()) return std::string(StdView(why.message()));
+  }
+  const bool is_quota = services().settings.Get(&Options::rls_quota);
+  const bool is_shadow = services().settings.Get(&Options::rls_shadow);
+  request_.is_over = !is_shadow && matched.Has(Matched::kDenied);
+  request_.quota_passes = is_quota && matched.Has(Matched::kNoLimit);
+  for (CallPart& part : request_.parts) {
+    part.quota = part.quota || is_quota;
+    part.shadow = part.shadow || is_shadow;
+  }
+  TurnWork& work = session_.work();
+  work.BeginCommand();
+  const absl::StatusOr<CallVerdict> verdict =
+      Limiter::CallDecider(services().limiter)
+          .Decide(request_, now_, session_.client().introducer());
+  if (!verdict.ok()) return absl::StrCat("OOM ", verdict.status().message());
+  Count(*verdict);
+  work.ChargeVisits();
+  // As after a command: a restart must not find the hold open again.
+  if (work.has_expired_holds()) session_.delay().AwaitSaveOfChange();
+  answer_.is_over = verdict->over;
+  for (const MatchedDescriptor& descriptor : matched.descriptors()) {
+    DescriptorStatus& status = answer_.statuses.emplace_back();
+    if (descriptor.answer == Matched::kDenied) status.is_over = true;
+    if (descriptor.answer == Matched::kUnlimited) status.remaining = kRemainingMax;
+    if (descriptor.answer == Matched::kPart) {
+      status = StatusOfPart(descriptor.part, matched, *verdict);
+    }
+  }
+  return {};
+}
+
+absl::Status RateLimitDecision::Refusal(const MatchedCall& matched) {
+  const CommandAdmission admission = services().admission();
+  if (absl::Status why = admission.StateError(CommandOf(Way::kAsk).flags); !why.ok()) return why;
+  if (!session_.client().user()) {
+    return absl::UnauthenticatedError("NOAUTH Authentication required.");
+  }
+  bool changes = false;
+  for (const MatchedPart& part : matched.parts()) {
+    const CommandSpec& command = CommandOf(part.way);
+    const auto words = std::to_array<std::string_view>({command.name, part.key, "1/s"});
+    if (absl::Status why = session_.PermissionError(command, words); !why.ok()) return why;
+    changes = changes || part.way != Way::kLook;
+  }
+  if (changes && admission.refuses_changes()) return admission.ChangeError();
+  if (matched.parts().size() < 2 || !services().limiter.has_open_holds()) return absl::OkStatus();
+  absl::InlinedVector<KeyHash, 4> keys;
+  for (const MatchedPart& part : matched.parts()) {
+    keys.push_back(services().limiter.Hash(part.key));
+  }
+  const absl::Status expired = services().upkeep.ExpireAhead(keys, now_);
+  if (expired.ok()) return expired;
+  return absl::UnavailableError(absl::StrCat("LOADING ", expired.message()));
+}
+
+absl::Status RateLimitDecision::Add(const MatchedPart& part) {
+  checks_.clear();
+  absl::Status added = part.rule ? AddRule(part) : AddInline(part);
+  if (!added.ok()) return added;
+  if (request_.checks.size() + checks_.size() > kChecksMax) return TooManyRuleLimits();
+  request_.Add({.way = part.way,
+                .shadow = part.is_shadow,
+                .quota = part.is_quota,
+                .marks = !part.rule || part.rule->limit->unit != RuleUnit::kNone},
+               checks_);
+  return absl::OkStatus();
+}
+
+void RateLimitDecision::AddLimit(const MatchedPart& part, CachedLimit& limit, LimitHint& hint) {
+  checks_.push_back({.key = part.key,
+                     .limit = &limit.limit,
+                     .cost = part.hits,
+                     .hint = &hint,
+                     .hash = services().limiter.Hash(part.key)});
+  limits_.push_back(&limit);
+  parts_.push_back(request_.parts.size());
+}
+
+absl::Status RateLimitDecision::AddRule(const MatchedPart& part) {
+  LimitMemo& memo = session_.worker().memo;
+  const absl::StatusOr<LimitMemo::Entry*> read =
+      memo.Read(rules_->words[rules_->tree.PlaceOf(*part.rule)]);
+  if (!read.ok()) return absl::UnavailableError(AbslView(kNotInForce));
+  LimitMemo::Entry& entry = **read;
+  const std::shared_ptr<const PolicyLimits> own = OverrideOf(entry, part.key);
+  if (!own) {
+    for (CachedLimit& limit : entry.limits) AddLimit(part, limit, limit.hint);
+    return absl::OkStatus();
+  }
+  owned_.push_back(
+      std::make_unique<absl::InlinedVector<CachedLimit, 1>>(memo.Expand(entry.word, *own)));
+  for (CachedLimit& limit : *owned_.back()) AddLimit(part, limit, limit.hint);
+  return absl::OkStatus();
+}
+
+absl::Status RateLimitDecision::AddInline(const MatchedPart& part) {
+  LimitMemo& memo = session_.worker().memo;
+  const CallLimit& asked = *part.inline_limit;
+  const std::int64_t count = InlineCount(asked);
+  const Nanos period = UnitPeriod(asked.unit) * asked.unit_multiplier;
+  if (asked.unit_multiplier != 1) {
+    const std::string text =
+        count == 0 ? "none"
+                   : absl::StrCat(count, "/", period / std::chrono::seconds{1}, "s,fixed,aligned");
+    const absl::StatusOr<LimitMemo::Entry*> read = memo.Read(text);
+    WEIR_CHECK(read.ok());
+    AddLimit(part, (*read)->limits.front(), (*read)->limits.front().hint);
+    return absl::OkStatus();
+  }
+  const absl::StatusOr<LimitMemo::Entry*> read =
+      memo.Read(absl::StrCat("@", AbslView(kInlinePolicy)));
+  if (!read.ok()) return absl::UnavailableError(AbslView(kNotInForce));
+  CachedLimit& of_unit = (*read)->limits[InlinePosition(asked.unit)];
+  owned_.push_back(std::make_unique<absl::InlinedVector<CachedLimit, 1>>(1, of_unit));
+  CachedLimit& limit = owned_.back()->front();
+  LimitShape shape = limit.limit.shape();
+  shape.count = count;
+  limit.limit = count == 0 ? Limit::None() : Limit::Create(shape)->OwnedBy(of_unit.limit.owner());
+  AddLimit(part, limit, count == 0 ? limit.hint : of_unit.hint);
+  return absl::OkStatus();
+}
+
+// A call that has changed something waits as any change does.
+void RateLimitDecision::Count(const CallVerdict& verdict) {
+  services().rls.calls.fetch_add(1, std::memory_order_relaxed);
+  if (verdict.over) services().rls.over_limit.fetch_add(1, std::memory_order_relaxed);
+  Worker& worker = session_.worker();
+  worker.request_counters.CountCall(request_, limits_, verdict);
+  bool changes = verdict.taken != 0 || verdict.banned != 0;
+  for (std::size_t i = 0; i < request_.parts.size(); ++i) {
+    const CallPart& part = request_.parts[i];
+    const bool may_mark = part.marks && part.way == Way::kAsk && verdict.parts[i].over;
+    changes = changes || may_mark || part.way == Way::kRefund;
+  }
+  if (changes) session_.delay().AwaitChange();
+}
+
+DescriptorStatus RateLimitDecision::StatusOfPart(std::size_t part, const MatchedCall& matched,
+                                                 const CallVerdict& verdict) const {
+  const PartVerdict& said = verdict.parts[part];
+  const Limit& limit = *request_.checks[said.decider].limit;
+  if (limit.shape().algorithm == Algorithm::kUnlimited) return {.remaining = kRemainingMax};
+  const MatchedPart& decider = matched.parts()[parts_[said.decider]];
+  AnsweredLimit shown;
+  if (!decider.rule) {
+    shown = ShownLimit(*decider.inline_limit);
+  } else {
+    const RuleLimit& rule = *decider.rule->limit;
+    const bool is_plain =
+        rule.unit != RuleUnit::kNone && rule.limits.front().limit.shape() == limit.shape();
+    shown = is_plain ? ShownLimit(rule) : ShownLimit(limit);
+    shown.name = rule.name;
+  }
+  DescriptorStatus status = StatusOf(limit, shown, said.decision, said.over, verdict.now);
+  if (matched.parts()[part].is_shadow) status.is_over = false;
+  return status;
+}
+
+}  // namespace weir

@@ -1,0 +1,77 @@
+// The rules of Envoy's rate limit service that are in force: those of the files of rls-config.
+//
+//     RlsRules rules(services);
+//     absl::Status loaded = rules.Load();              // at the start, and at SIGHUP
+//     rules.MakePolicies();                            // once the state is loaded
+//     rules.Look();                                    // once a second
+//     std::shared_ptr<const RlsRules::Set> set = rules.Get();   // for a call, on any thread
+//
+// A load is all or nothing: after a mistake in any file the rules stay as they were, and INFO has
+// the reason until a load succeeds. The limits of the rules are policies (rls/rule_policies.h),
+// which a primary makes, and a replica has from its primary.
+//
+// Get() is thread-safe and costs a lock; the rest belongs to one thread, which may be busy for 15
+// us a rule.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+
+#include "core/base/mutex.h"
+#include "core/policies/policy_file.h"
+#include "rls/rule_tree.h"
+#include "server/session/services.h"
+
+namespace weir {
+
+class RlsRules {
+ public:
+  // Immutable.
+  struct Set {
+    RuleTree tree;
+    std::vector<std::string> words;  // by the place of a rule: "@" and its policy; or empty
+    PolicyFile policies;
+  };
+
+  // `services` must outlive the object.
+  explicit RlsRules(Services& services) : services_(services) {}
+
+  // Reads the files, and has the rules take effect. Fails with one line that names the place.
+  absl::Status Load();
+  // Makes the policies of the rules. Requires: the server is a primary, and has its state.
+  absl::Status MakePolicies();
+  // Loads the rules again, and logs it, if the files have changed: two looks in a row must see the
+  // same, so that half of a change is not read. Makes the policies on a server that has become a
+  // primary.
+  void Look();
+
+  // Null before the first load.
+  [[nodiscard]] std::shared_ptr<const Set> Get() const {
+    MutexLock lock(mutex_);
+    return set_;
+  }
+
+ private:
+  // What tells that the files have changed: their names, sizes, inodes and times.
+  using Traces = std::vector<std::string>;
+
+  [[nodiscard]] Traces LookAtFiles() const;
+  absl::Status Use(std::shared_ptr<const Set> set);
+
+  Services& services_;
+  Traces loaded_;              // of the files at the last load
+  Traces seen_;                // at the last look
+  bool has_policies_ = false;  // those of set_ are in force, and no others
+  mutable Mutex mutex_;
+  std::shared_ptr<const Set> set_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Reads the rules again at SIGHUP, and logs what came of it.
+void ReloadRules(RlsRules& rules);
+
+}  // namespace weir

@@ -1,0 +1,170 @@
+// Goal: Envoy's rate limit service answers over gRPC, waits as commands do, and follows
+// its files. Method: conversations without sockets, with files of rules. The table of calls is in
+// tests/e2e/rls/.
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "rls/rls.pb.h"
+#include "server/rls/rls_rules.h"
+#include "tests/support/conversation.h"
+#include "tests/support/fake_replication.h"
+#include "tests/support/grpc_conversation.h"
+#include "tests/support/temporary_directory.h"
+
+namespace weir {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::string_view kMethod = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
+constexpr std::string_view kRules =
+    "domain: shop\n"
+    "descriptors:\n"
+    "- {key: user, rate_limit: {unit: hour, requests_per_unit: 2, name: per_user}}\n";
+
+std::string Asking(std::string_view user) {
+  rls::RateLimitRequest request;
+  request.set_domain("shop");
+  rls::Entry& entry = *request.add_descriptors()->add_entries();
+  entry.set_key("user");
+  entry.set_value(std::string(user));
+  return Framed(request.SerializeAsString());
+}
+
+// "OK 1", or "OVER 0": the verdict, and what is left of the first limit.
+std::string VerdictIn(std::string_view body) {
+  rls::RateLimitResponse response;
+  if (body.size() < 5 || !response.ParseFromString(std::string(body.substr(5)))) return "none";
+  return (response.overall_code() == 1 ? "OK " : "OVER ") +
+         std::to_string(response.statuses(0).limit_remaining());
+}
+
+class RlsTest : public testing::Test {
+ protected:
+  RlsTest() {
+    Options options = DefaultOptions();
+    options.rls_config = directory_.Write("rules.yaml", kRules);
+    server_ = std::make_unique<HttpTestServer>(options);
+    replication_ = std::make_unique<FakeReplication>(server_->services);
+    rules_ = std::make_unique<RlsRules>(server_->services);
+    EXPECT_TRUE(rules_->Load().ok());
+    EXPECT_TRUE(rules_->MakePolicies().ok());
+    server_->http.rls = rules_.get();
+    client_ = std::make_unique<GrpcConversation>(*server_);
+  }
+
+  void Write(std::string_view rules) const { directory_.Write("rules.yaml", rules); }
+  std::string Verdict(std::string_view user) {
+    return VerdictIn(client_->Call(kMethod, Asking(user)).body);
+  }
+
+  TemporaryDirectory directory_;
+  std::unique_ptr<HttpTestServer> server_;
+  std::unique_ptr<FakeReplication> replication_;
+  std::unique_ptr<RlsRules> rules_;
+  std::unique_ptr<GrpcConversation> client_;
+};
+
+TEST_F(RlsTest, AnswersCalls) {
+  EXPECT_EQ(Verdict("a"), "OK 1");
+  EXPECT_EQ(Verdict("a"), "OK 0");
+  EXPECT_EQ(Verdict("a"), "OVER 0");
+  EXPECT_EQ(Verdict("b"), "OK 1");
+  EXPECT_EQ(server_->services.rls.calls.load(), 4U);
+  EXPECT_EQ(server_->services.rls.over_limit.load(), 1U);
+  Conversation redis(*server_);
+  EXPECT_THAT(redis.Show("RL.STATS"), HasSubstr("@rls:shop.user#0"));
+  EXPECT_THAT(redis.Show("RL.TOP"), HasSubstr("rls:shop:user=a"));
+}
+
+TEST_F(RlsTest, ACallWaitsForAcknowledgements) {
+  Conversation redis(*server_);
+  redis.Run("CONFIG SET ack-replicas 2");
+  replication_->AdmitUntil(FakeClock::kStart + std::chrono::hours{1});
+  Http2Client& client = client_->client;
+  ClientSession& session = client_->session();
+  const auto begin_call = [&](std::string& out) {
+    const std::int32_t call = client.Call(kMethod, Asking("a"));
+    const ClientSession::Turn turn = session.Execute(client.TakeOutput(), out);
+    EXPECT_EQ(turn.awaited.acks, 2U);
+    EXPECT_EQ(turn.delayed_from, out.size());
+    EXPECT_EQ(turn.next, ClientSession::Next::kContinue);
+    return call;
+  };
+  client_->Talk();
+  std::string out;
+  const std::int32_t acknowledged = begin_call(out);
+  static_cast<void>(session.Execute("", out));
+  client.Receive(out);
+  EXPECT_EQ(VerdictIn(client.answers[acknowledged].body), "OK 1");
+  out.clear();
+  const std::int32_t missed = begin_call(out);
+  std::string delayed;
+  session.FinishDelayed(delayed, {.acks_missed = 2});
+  static_cast<void>(session.Execute("", out));
+  client.Receive(out);
+  EXPECT_EQ(client.answers[missed].trailers["grpc-status"], "14");
+  EXPECT_THAT(client.answers[missed].trailers["grpc-message"], HasSubstr("NOACK charged"));
+}
+
+TEST_F(RlsTest, ACallOfWhichNothingChangesDoesNotWait) {
+  EXPECT_EQ(Verdict("a"), "OK 1");
+  EXPECT_EQ(Verdict("a"), "OK 0");
+  EXPECT_EQ(Verdict("a"), "OVER 0") << "marks";
+  replication_->AdmitUntil(Instant{});
+  EXPECT_EQ(client_->Call(kMethod, Asking("b")).trailers["grpc-status"], "14");
+  EXPECT_EQ(server_->services.rls.errors.load(), 1U);
+}
+
+TEST_F(RlsTest, APauseHoldsACallBack) {
+  Conversation redis(*server_);
+  redis.Run("CLIENT PAUSE 1000 WRITE");
+  const std::int32_t call = client_->client.Call(kMethod, Asking("a"));
+  client_->Talk();
+  EXPECT_FALSE(client_->client.answers[call].is_ended);
+  EXPECT_FALSE(client_->session().has_news());
+  EXPECT_TRUE(client_->session().wants_ticks());
+  server_->clock.Advance(std::chrono::seconds{1});
+  EXPECT_TRUE(client_->session().has_news());
+  client_->Talk();
+  EXPECT_EQ(VerdictIn(client_->client.answers[call].body), "OK 1");
+}
+
+TEST_F(RlsTest, LooksTwiceBeforeItLoads) {
+  Write("domain: market\n");
+  rules_->Look();
+  EXPECT_EQ(server_->services.rls.loads.load(), 1U);
+  rules_->Look();
+  EXPECT_EQ(server_->services.rls.loads.load(), 2U);
+  rules_->Look();
+  rules_->Look();
+  EXPECT_EQ(server_->services.rls.loads.load(), 2U);
+  EXPECT_EQ(server_->services.rls.rules.load(), 0U);
+  EXPECT_TRUE(server_->services.policies.Find("rls:shop.user")->retired);
+  Write("domain:\n");
+  rules_->Look();
+  rules_->Look();
+  rules_->Look();
+  EXPECT_EQ(server_->services.rls.load_errors.load(), 1U);
+  EXPECT_THAT(server_->services.rls.load_error(), HasSubstr("domain is missing or empty"));
+  Write(kRules);
+  rules_->Look();
+  rules_->Look();
+  EXPECT_EQ(server_->services.rls.load_error(), "");
+  rules_->Look();
+  EXPECT_FALSE(server_->services.policies.Find("rls:shop.user")->retired);
+}
+
+TEST(WithoutRulesTest, ThereIsNoService) {
+  HttpTestServer server;
+  GrpcConversation client(server);
+  EXPECT_EQ(client.Call(kMethod, Asking("a")).trailers["grpc-status"], "12");
+}
+
+}  // namespace
+}  // namespace weir
