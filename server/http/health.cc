@@ -1,4 +1,5 @@
-// /livez and /readyz, for the probes of an orchestrator or a load balancer.
+// /livez and /readyz, for the probes of an orchestrator or a load balancer; and /healthcheck, which
+// those of envoyproxy/ratelimit ask, where its rules are served.
 #include <string>
 
 #include "protocol/http_target.h"
@@ -22,6 +23,14 @@ bool ReadRole(HttpExchange& exchange, bool& asks_for_primary) {
 }
 
 }  // namespace
+
+void Healthcheck(HttpExchange& exchange) {
+  if (exchange.http().rls == nullptr) return exchange.Fail(404, kNoSuchPath);
+  const bool asks_if_ready = exchange.head().query == "ready";
+  const bool is_well =
+      !asks_if_ready || ReasonNotReady(exchange.services(), ReadyFor::kChanges).empty();
+  exchange.Answer(is_well ? 200 : 500, kPlainText, is_well ? "OK" : "NOT_SERVING");
+}
 
 void Livez(HttpExchange& exchange) { exchange.Answer(200, kPlainText, "ok\n"); }
 

@@ -38,7 +38,7 @@ class HttpExchange;
 // The rest of a handler's work. It may be called once.
 using HttpRest = absl::AnyInvocable<void(HttpExchange&)>;
 
-// public-functions: 33, the request, its user and its response, which a route needs.
+// public-functions: 34, the request, its user and its response, which a route needs.
 class HttpExchange {
  public:
   // For the request that was parsed. Appends the response, in the form of `answer_to`, to `out`;
@@ -83,6 +83,10 @@ class HttpExchange {
   }
   // Runs a command as the user, and returns its reply in RESP, valid until the next call.
   [[nodiscard]] std::string_view Run(std::span<const std::string_view> words);
+
+  // Has the response wait for what the session's delay() awaits, after a change that was no
+  // command.
+  void AwaitDelay() { awaited_.Add(session_.delay().Take()); }
 
   // --- Work that does not end in this turn ---
 

@@ -46,6 +46,7 @@ void CheckByRoute(HttpExchange& exchange);
 void CheckByQuery(HttpExchange& exchange);
 
 // server/http/health.cc
+void Healthcheck(HttpExchange& exchange);
 void Livez(HttpExchange& exchange);
 void Readyz(HttpExchange& exchange);
 
@@ -59,6 +60,9 @@ void JsonPipeline(HttpExchange& exchange);
 
 // server/http/metrics.cc
 void Metrics(HttpExchange& exchange);
+
+// server/rls/rls_json.cc
+void RlsJson(HttpExchange& exchange);
 
 // server/page/api_events.cc
 void ApiEvents(HttpExchange& exchange);

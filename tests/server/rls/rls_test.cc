@@ -1,4 +1,4 @@
-// Goal: Envoy's rate limit service answers over gRPC, waits as commands do, and follows
+// Goal: Envoy's rate limit service answers over gRPC and in JSON, waits as commands do, and follows
 // its files. Method: conversations without sockets, with files of rules. The table of calls is in
 // tests/e2e/rls/.
 #include <chrono>
@@ -160,9 +160,74 @@ TEST_F(RlsTest, LooksTwiceBeforeItLoads) {
   EXPECT_FALSE(server_->services.policies.Find("rls:shop.user")->retired);
 }
 
+TEST_F(RlsTest, AnswersInJson) {
+  HttpConversation http(*server_);
+  constexpr std::string_view kCall =
+      R"({"domain":"shop","descriptors":[{"entries":[{"key":"user","value":"a"}]},)"
+      R"({"entries":[{"key":"free","value":"a"}],"hits_addend":"3","limit":null}]})";
+  EXPECT_EQ(StatusOf(http.Post("/json", kCall, "Sec-Fetch-Site: cross-site\r\n")), 403);
+  const std::string first = http.Post("/json", kCall);
+  EXPECT_EQ(StatusOf(first), 200);
+  EXPECT_THAT(std::string(BodyOf(first)),
+              testing::MatchesRegex(
+                  R"(\{"overallCode":"OK","statuses":\[\{"code":"OK","currentLimit":)"
+                  R"(\{"requestsPerUnit":2,"unit":"HOUR","name":"per_user"\},)"
+                  R"("limitRemaining":1,"durationUntilReset":"[0-9]+s"\},\{"code":"OK"\}\]\})"));
+  EXPECT_EQ(StatusOf(http.Post("/json", kCall)), 200);
+  const std::string over = http.Post("/json", kCall);
+  EXPECT_EQ(StatusOf(over), 429);
+  EXPECT_THAT(over, HasSubstr(R"({"overallCode":"OVER_LIMIT","statuses":[{"code":"OVER_LIMIT")"));
+  EXPECT_EQ(server_->http.responses.value(HttpRouteGroup::kRls, 1), 2U);
+}
+
+TEST_F(RlsTest, RefusesJsonThatIsNoCall) {
+  HttpConversation http(*server_);
+  struct Case {
+    std::string_view body;
+    std::string_view error;
+  };
+  const Case cases[] = {
+      {"", "ERR "},
+      {"[]", "ERR a call is an object"},
+      {"{}", "ERR rate limit domain must not be empty"},
+      {R"({"domain":"a"})", "ERR rate limit descriptor list must not be empty"},
+      {R"({"domain":1})", "ERR invalid field 'domain'"},
+      {R"({"Domain":"a"})", "ERR unknown field 'Domain'"},
+      {R"({"descriptors":{}})", "ERR invalid field 'descriptors'"},
+      {R"({"descriptors":[[]]})", "ERR invalid field 'descriptors'"},
+      {R"({"descriptors":[1]})", "ERR invalid field 'descriptors'"},
+      {R"({"descriptors":[{"entries":[{"key":{}}]}]})", "ERR invalid field 'key'"},
+      {R"({"descriptors":[{"entries":[{"domain":""}]}]})", "ERR unknown field 'domain'"},
+      {R"({"descriptors":[{"limit":{"unit":"AGE"}}]})", "ERR invalid field 'unit'"},
+      {R"({"descriptors":[{"limit":[]}]})", "ERR invalid field 'limit'"},
+      {R"({"hitsAddend":-1})", "ERR invalid field 'hitsAddend'"},
+      {R"({"hitsAddend":4294967296})", "ERR invalid field 'hitsAddend'"},
+      {R"({"descriptors":[{"isNegativeHits":1}]})", "ERR invalid field 'isNegativeHits'"},
+  };
+  for (const Case& row : cases) {
+    const std::string response = http.Post("/json", row.body);
+    EXPECT_EQ(StatusOf(response), 400) << row.body;
+    EXPECT_THAT(response, HasSubstr(std::string(row.error))) << row.body;
+  }
+}
+
+TEST_F(RlsTest, TellsItsHealth) {
+  HttpConversation http(*server_);
+  EXPECT_EQ(BodyOf(http.Get("/healthcheck")), "OK");
+  EXPECT_EQ(StatusOf(http.Get("/healthcheck?ready")), 200);
+  replication_->BecomeReplica();
+  EXPECT_EQ(StatusOf(http.Get("/healthcheck")), 200);
+  EXPECT_EQ(StatusOf(http.Get("/healthcheck?ready")), 500);
+  EXPECT_EQ(client_->Call("/grpc.health.v1.Health/Check", Framed("\n\x09ratelimit")).body,
+            Framed("\x08\x02"));
+  EXPECT_EQ(StatusOf(http.Post("/json", R"({"domain":"a","descriptors":[{}]})")), 503);
+}
+
 TEST(WithoutRulesTest, ThereIsNoService) {
-  HttpTestServer server;
-  GrpcConversation client(server);
+  HttpConversation http;
+  EXPECT_EQ(StatusOf(http.Get("/healthcheck")), 404);
+  EXPECT_EQ(StatusOf(http.Post("/json", "{}")), 404);
+  GrpcConversation client(http.server());
   EXPECT_EQ(client.Call(kMethod, Asking("a")).trailers["grpc-status"], "12");
 }
 
