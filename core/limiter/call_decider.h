@@ -23,7 +23,7 @@ class Limiter::CallDecider {
 
   // Decides all rules on one state, at one execution time, and keeps what the verdict changes. What
   // Limiter::Decide says about that time and about errors holds here, too: nothing has changed
-  // after one. A call without checks is decided by what no limit decides.
+  // after one. A call without checks is over if `is_over` says so.
   [[nodiscard]] absl::StatusOr<CallVerdict> Decide(const CallRequest& call, Instant now,
                                                    Introducer introducer = kNoIntroducer);
 

@@ -154,7 +154,7 @@ Decision CallPlan::ChargeBeyond(std::size_t first, CallVerdict& verdict) {
       .decision;
 }
 
-// Does with the bucket what the verdict says. Returns the answer of its limit.
+// Charges, refunds, bans or leaves the bucket. Returns the answer of its limit.
 Decision CallPlan::Conclude(std::size_t first, CallVerdict& verdict) {
   const Asked& asked = asked_[first];
   const Decision& said = plan_.bucket(first).step.decision;

@@ -12,7 +12,7 @@
 //     way      a limit denies if                         its bucket
 //     ask      it would deny RL.ALLOW                    is charged if the call admits it
 //     report   it would deny RL.ALLOW                    is charged in any case, as by RL.CHARGE
-//     look     more than all is used, or a ban runs      is left as it is
+//     look     its bucket is in debt, or a ban runs      is left as it is
 //     refund   never                                     gets the tokens back in any case
 //
 // The call is over if a rule is over that is neither a shadow nor a quota rule, or if there are
@@ -22,15 +22,15 @@
 //
 // Checks on one bucket are decided as one: the costs of asks and reports add up, those of refunds
 // are subtracted. The sum is a report if one of the checks reports, else an ask if one asks; but a
-// sum below 0 is a refund, and a sum of 0 a look. The numbers of the smallest of their limits
-// count.
+// sum below 0 is a refund, and a sum of 0 a look. The numbers of the limit with the smallest
+// capacity count. (A limit `none` has no bucket: the check of an inline limit of 0 stands alone.)
 //
 // An ask that its limit denies changes what a denial of RL.ALLOW changes, whatever the call says:
 // it cuts a time that lies too far ahead, and bans a limit that says ban=. Looks and reports ban
 // nothing. If the rule is one that marks, such an ask *marks* an aligned fixed window of which all
 // is used and no more: one token more counts as used, so that a look denies from then on.
 //
-// The verdict does not depend on the order of the rules. Not thread-safe. Cost: one or two
+// The verdict does not depend on the order of the rules. Not thread-safe. Cost: one to three
 // decisions of a limit for each bucket; no allocation up to 4 checks.
 #pragma once
 
@@ -52,8 +52,8 @@ namespace weir {
 // How the tokens of a rule are taken. Of several ways on one bucket the last in this list counts.
 enum class Way : std::uint8_t { kRefund, kLook, kAsk, kReport };
 
-// One rule of a call, on one key. Two rules that share one bucket share all, and differ in the way
-// only.
+// One rule of a call, on one key. Parts on one bucket have the same flags. Their ways, their tokens
+// and the numbers of inline limits may differ.
 struct CallPart {
   std::uint8_t checks = 1;  // the number of its limits, which CallRequest::Add sets
   Way way = Way::kAsk;
@@ -62,15 +62,16 @@ struct CallPart {
   bool marks = false;
 };
 
-// The rules of a call, and what no limit decides of it.
+// The rules of a call, and two facts that come from no limit.
 struct CallRequest {
-  // Requires: 1 to kChecksMax limits in all, none of them held. A check's cost is its tokens, also
-  // if they are given back; that of a look does not count.
+  // Requires: 1 to kChecksMax limits in all, none of them held; those of a rule have an owner, as
+  // its policy's have. A check's cost is its tokens, also if they are given back; that of a look
+  // does not count.
   void Add(CallPart part, std::span<const Check> limits);
 
   Request checks;  // those of the first part, then those of the second, and so on
   absl::InlinedVector<CallPart, 4> parts;
-  bool is_over = false;       // whatever the rules say
+  bool is_over = false;       // whatever the rules say, shadows included
   bool quota_passes = false;  // there is a quota rule besides, which passes
 };
 

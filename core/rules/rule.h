@@ -60,8 +60,9 @@ namespace weir {
 [[nodiscard]] Nanos BanLeft(const Limit& limit, Bucket bucket, Instant now,
                             Nanos max_wait) noexcept;
 
-// The time until no more than all is used and no ban runs, rounded up to whole ns: 0 if that is so
-// at `now`. "none" owes forever (kNever); "unlimited" and held limits owe nothing.
+// The time until the bucket is out of debt (it uses no more tokens than its limit has) and no ban
+// runs, rounded up to whole ns; 0 if it is at `now`. "none" is in debt forever (kNever);
+// "unlimited" and held limits never are.
 [[nodiscard]] Nanos DebtLeft(const Limit& limit, Bucket bucket, Instant now,
                              Nanos max_wait) noexcept;
 

@@ -5,8 +5,8 @@
 //     a=1@10/d  asks an inline limit that stands in the place of the rule
 //     -       no rule matches        deny    no rule matches, and that denies
 //
-// KEY names the rule, the whole is the key of the buckets. The answer is `r3` (passes, 3 remain) or
-// `OVER` for each, and OK or OVER for the call.
+// Words stand between `; `. KEY names the rule, the whole is the key of the buckets. The answer is
+// `r3` (passes, 3 remain) or `OVER` for each, and OK or OVER for the call.
 #pragma once
 
 #include <map>
@@ -114,7 +114,7 @@ class CallFixture : public LimiterFixture {
     CallPart part;
     part.shadow = rule.rule.shadow || all_shadow_;
     part.quota = rule.rule.quota || all_quota_;
-    part.marks = rule.limits.size() == 1 && rule.limits[0].shape().aligned;
+    part.marks = rule.limits.size() == 1;
     if (sign == '+') part.way = hits == 0 ? Way::kLook : Way::kReport;
     if (sign == '-') part.way = Way::kRefund;
     Request checks;

@@ -1,4 +1,4 @@
-// Goal: a call of any rules is decided as the page says (L27, L28, L29). Method: random histories
+// Goal: a call of any rules is decided as the laws L27 to L29 say. Method: random histories
 // of fixed windows beside a decider that counts in plain numbers; and of all limits beside a second
 // limiter, which is asked rule by rule with RL.ALLOW, RL.CHARGE and RL.REFUND.
 #include <algorithm>

@@ -46,6 +46,7 @@ class CallPlanTest : public CallFixture {
     SetRule("bar", {plain("3/m")});
     SetRule("mock", {plain("1/m")});
     SetRule("banned", {{"none"}});
+    SetRule("opens", {.limits = {"2/m,fixed"}});
     SetRule("shady", {.limits = plain("3/m"), .shadow = true});
     SetRule("quota1", {.limits = plain("1/m"), .quota = true});
     SetRule("quota2", {.limits = plain("2/m"), .quota = true});
@@ -121,6 +122,9 @@ std::vector<Fact> FactsOfAsks() {
         {"key3=a-1", "r0 OK"},
         {"key3=a+0", "r0 OK"}},
        {{"key3=a", 1}}},
+      {"OnlyAnAlignedWindowIsMarked",
+       {{"opens=a*2", "r0 OK"}, {"opens=a", "OVER OVER"}, {"opens=a+0", "r0 OK"}},
+       {{"opens=a", 2}}},
       {"LimitThatIsAShadow", {{"tried=1", "r4 OK"}, {"tried=1", "r3 OK"}}, {{"tried=1", 1}}},
   };
 }
@@ -190,6 +194,9 @@ std::vector<Fact> FactsOfSharedBuckets() {
         {"key1=w@42/h", "r41 OK"},
         {"key1=w@0/d", "OVER OVER"}},
        {{"key1=v", 2}}},
+      {"InlineLimitOfZeroStandsAlone",
+       {{"key1=v@0/d; key1=v@10/d", "OVER r10 OVER"}},
+       {{"key1=v", 0}}},
       {"SmallestInlineLimitCounts",
        {{"key1=v@10/d; key1=v@4/d", "r2 r2 OK"},
         {"key1=v@2/d; key1=v@10/d", "OVER OVER OVER"},
