@@ -15,6 +15,11 @@
 namespace weir {
 namespace {
 
+void WipeAuthorization(Http2Stream& stream) {
+  std::string& secret = stream.fields.authorization;
+  explicit_bzero(secret.data(), secret.size());
+}
+
 // What a field costs beside its bytes, RFC 9113, section 6.5.2.
 constexpr std::size_t kFieldOverhead = 32;
 
@@ -217,7 +222,9 @@ Http2Session::Http2Session(Http2Receiver& receiver) : receiver_(receiver) {
       nghttp2_session_set_local_window_size(made, NGHTTP2_FLAG_NONE, 0, kHttp2WindowBytes));
 }
 
-Http2Session::~Http2Session() = default;
+Http2Session::~Http2Session() {
+  for (auto& [id, stream] : streams_) WipeAuthorization(stream);
+}
 
 Http2FrameWatch::Read Http2Session::Receive(std::string_view input, HostInstant now,
                                             std::size_t units_max) {
@@ -266,8 +273,7 @@ void Http2Session::Close(std::int32_t id) {
   ReturnWindow(stream);
   stream_bytes_ -= HeapBytes(stream.output);
   for (const auto& [name, member] : kKeptFields) stream_bytes_ -= HeapBytes(stream.fields.*member);
-  std::string& secret = stream.fields.authorization;
-  explicit_bzero(secret.data(), secret.size());
+  WipeAuthorization(stream);
   streams_.erase(found);
 }
 

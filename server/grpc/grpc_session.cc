@@ -98,6 +98,7 @@ ClientSession::Turn GrpcSession::Execute(std::string_view unread, std::string& o
 // Answers the calls of the last turn whose answers had to wait.
 void GrpcSession::AnswerWaiting() {
   const WaitOutcome outcome = std::exchange(outcome_, {});
+  waiting_bytes_ = 0;
   for (const Waiting& call : std::exchange(waiting_, {})) {
     Http2Stream* const stream = http2_->Find(call.stream);
     if (stream == nullptr) continue;
@@ -177,6 +178,7 @@ void GrpcSession::Run(Http2Stream& stream) {
   const Awaited awaited = session_.delay().Take();
   if (auto* const message = std::get_if<std::string>(&result)) {
     if (!awaited.any()) return Answer(stream, *message);
+    waiting_bytes_ += message->capacity();
     waiting_.push_back({stream.id, std::move(*message), awaited});
   } else if (const auto* const error = std::get_if<GrpcError>(&result)) {
     Fail(stream, *error);

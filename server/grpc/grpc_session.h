@@ -55,7 +55,7 @@ class GrpcSession final : public ClientSession, private Http2Receiver {
   // Health needs no login, so a client may stay while it has a call that lasts.
   [[nodiscard]] bool is_logged_in() const noexcept override;
   [[nodiscard]] std::size_t held_bytes() const override {
-    return http2_ ? http2_->held_bytes() : 0;
+    return (http2_ ? http2_->held_bytes() : 0) + waiting_bytes_;
   }
   // Ends the conversation, too.
   void DropUnfinished() override;
@@ -110,8 +110,9 @@ class GrpcSession final : public ClientSession, private Http2Receiver {
   RememberedLogin login_;
   std::optional<Http2Session> http2_;  // until it is dropped
   std::deque<Complete> complete_;
-  std::vector<Waiting> waiting_;  // of the last turn
-  WaitOutcome outcome_;           // of their wait
+  std::vector<Waiting> waiting_;   // of the last turn
+  std::size_t waiting_bytes_ = 0;  // their messages
+  WaitOutcome outcome_;            // of their wait
   std::vector<Lasting> lasting_;
   std::optional<WaitEnd> end_;          // of the server, or of its role
   std::optional<HostInstant> ends_at_;  // after a demotion
