@@ -210,6 +210,7 @@ CallVerdict CallPlan::Decide(Instant now) {
     if (first != i) verdict.repeated |= BitOf(i);
     verdict.decisions.push_back(first == i ? NumbersOf(i, verdict)
                                            : Decision(verdict.decisions[first]));
+    verdict.changes |= plan_.Change(i).has_value();
   }
   ForEachPart(call_, [&](const CallPart&, Request::Range checks, std::size_t part) {
     Tell(checks, verdict, verdict.parts[part]);

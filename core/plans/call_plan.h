@@ -88,7 +88,8 @@ struct PartVerdict {
 
 struct CallVerdict {
   bool over = false;
-  Instant now;  // of the decision
+  bool changes = false;  // a bucket: by a charge, a refund, a mark, a ban or a clamp
+  Instant now;           // of the decision
   absl::InlinedVector<PartVerdict, 4> parts;
   // One for each check: its limit's own answer, and the numbers behind the call. retry_after is
   // until the limit would pass the same, 0 if it has passed it; reset_after of a fixed window is

@@ -195,13 +195,7 @@ void RateLimitDecision::Count(const CallVerdict& verdict) {
   if (verdict.over) services().rls.over_limit.fetch_add(1, std::memory_order_relaxed);
   Worker& worker = session_.worker();
   worker.request_counters.CountCall(request_, limits_, verdict);
-  bool changes = verdict.taken != 0 || verdict.banned != 0;
-  for (std::size_t i = 0; i < request_.parts.size(); ++i) {
-    const CallPart& part = request_.parts[i];
-    const bool may_mark = part.marks && part.way == Way::kAsk && verdict.parts[i].over;
-    changes = changes || may_mark || part.way == Way::kRefund;
-  }
-  if (changes) session_.delay().AwaitChange();
+  if (verdict.changes) session_.delay().AwaitChange();
 }
 
 DescriptorStatus RateLimitDecision::StatusOfPart(std::size_t part, const MatchedCall& matched,
