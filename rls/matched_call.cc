@@ -45,6 +45,7 @@ MatchedCall::MatchedCall(const RuleTree& tree, const RateLimitCall& call) {
   for (const CallDescriptor& descriptor : call.descriptors()) {
     const RuleMatch match = tree.Match(call.domain(), descriptor.entries);
     domain_ = match.domain;
+    visits_ += match.visits;
     descriptors_.push_back({.rule = descriptor.limit ? nullptr : match.rule});
   }
   if (domain_ == nullptr) return;

@@ -59,6 +59,8 @@ class MatchedCall {
   [[nodiscard]] std::span<const MatchedDescriptor> descriptors() const noexcept {
     return descriptors_;
   }
+  // What the patterns have cost, as RuleMatch says.
+  [[nodiscard]] std::uint64_t visits() const noexcept { return visits_; }
   // Null: no file has the domain.
   [[nodiscard]] const RuleDomain* domain() const noexcept { return domain_; }
   // True if one of the descriptors has that answer.
@@ -66,6 +68,7 @@ class MatchedCall {
 
  private:
   const RuleDomain* domain_ = nullptr;
+  std::uint64_t visits_ = 0;
   absl::InlinedVector<MatchedDescriptor, 4> descriptors_;
   absl::InlinedVector<MatchedPart, 4> parts_;
   std::string keys_;

@@ -178,6 +178,8 @@ RuleMatch RuleTree::Match(std::string_view domain,
   LevelId level = found->second;
   const Rule* rule = nullptr;
   for (const DescriptorEntry& entry : entries) {
+    const std::uint64_t patterns = levels_[level].patterns_end - levels_[level].patterns_begin;
+    match.visits += patterns * (64 + entry.key.size() + entry.value.size());
     rule = Find(level, entry);
     if (rule == nullptr) return match;
     level = LevelBelow(static_cast<std::uint32_t>(rule - rules_.data()));

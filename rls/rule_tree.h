@@ -59,6 +59,8 @@ struct RuleDomain {
 struct RuleMatch {
   const RuleDomain* domain = nullptr;  // null: no file has it
   const Rule* rule = nullptr;          // null: the descriptor matches nothing
+  // The most that the patterns have cost: 64 and the bytes of the entry for each on its level.
+  std::uint64_t visits = 0;
 };
 
 class RuleTree {

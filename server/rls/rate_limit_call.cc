@@ -23,6 +23,9 @@ namespace {
 
 using Matched = MatchedDescriptor::Answer;
 
+// RuleMatch::visits of a unit of work: 10 us.
+constexpr std::uint64_t kVisitsPerUnit = 32 * 1024;
+
 constexpr std::string_view kNotInForce = "LOADING the rules of this server are not in force yet";
 
 // The command that takes tokens in this way, whose right a call needs.
@@ -61,8 +64,8 @@ std::string RateLimitDecision::Decide(const RateLimitCall& call) {
   Worker& worker = session_.worker();
   worker.counters["total_commands_processed"].Add();
   session_.client().record().last_command.store(&CommandOf(Way::kAsk), std::memory_order_relaxed);
-  session_.work().Charge(call.descriptors().size() - 1);
   const MatchedCall matched(rules_->tree, call);
+  session_.work().Charge(call.descriptors().size() - 1 + matched.visits() / kVisitsPerUnit);
   if (absl::Status why = Refusal(matched); !why.ok()) return std::string(StdView(why.message()));
   worker.memo.BeginRequest();
   for (const MatchedPart& part : matched.parts()) {
