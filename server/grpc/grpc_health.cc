@@ -1,6 +1,6 @@
 // The health service of gRPC. It knows the server, whose name is empty, and under two names Envoy's
-// rate limit service, where that is configured: they serve while GET /readyz?role=primary is 200
-// and the server does not stop.
+// rate limit service, where that is configured: they serve while GET /readyz?role=primary is 200,
+// the rules of rls-config are in force, and the server does not stop.
 #include <optional>
 
 #include "server/grpc/grpc_method.h"
@@ -26,8 +26,10 @@ std::optional<bool> IsKnown(std::string_view message, const GrpcContext& context
 
 Health HealthOf(bool is_known, const GrpcState& state) {
   if (!is_known) return HealthCheckResponse::SERVICE_UNKNOWN;
+  const Services& services = state.services;
+  const bool has_rules = services.options.rls_config.empty() || services.rls.in_force.load();
   const bool serves =
-      !state.is_ending && ReasonNotReady(state.services, ReadyFor::kChanges).empty();
+      !state.is_ending && has_rules && ReasonNotReady(services, ReadyFor::kChanges).empty();
   return serves ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
 }
 

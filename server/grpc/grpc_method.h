@@ -54,7 +54,7 @@ struct GrpcMethod {
   HttpRouteGroup group;
   GrpcResult (*handler)(std::string_view message, const GrpcContext& context);
   // The answer to a message of more than kGrpcMessageBytesMax; null: an error.
-  std::string (*too_long)(const Services& services) = nullptr;
+  std::string (*too_long)(Services& services) = nullptr;
   // A pause of changes holds it back.
   bool changes = false;
 };
@@ -71,6 +71,6 @@ GrpcResult GrpcHealthWatch(std::string_view message, const GrpcContext& context)
 
 // server/rls/should_rate_limit.cc
 GrpcResult ShouldRateLimit(std::string_view message, const GrpcContext& context);
-std::string AnswerToTooLong(const Services& services);
+std::string AnswerToTooLong(Services& services);
 
 }  // namespace weir

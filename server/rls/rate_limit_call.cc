@@ -54,6 +54,20 @@ std::int64_t InlineCount(const CallLimit& limit) {
   return std::min<std::int64_t>(limit.requests_per_unit, kWindowCountMax);
 }
 
+// After a promotion a policy may be another server's of the same name until the rules are in force.
+bool HasHeldLimit(std::span<const CachedLimit> policy) {
+  return std::ranges::any_of(policy,
+                             [](const CachedLimit& known) { return known.limit.is_held(); });
+}
+
+// True if a policy has the windows of that period at a position, as kInlinePolicy does.
+bool IsInlineLimit(std::span<const CachedLimit> policy, std::size_t position, Nanos period) {
+  if (position >= policy.size()) return false;
+  const LimitShape& shape = policy[position].limit.shape();
+  return shape.algorithm == Algorithm::kFixedWindow && shape.aligned && shape.period == period &&
+         !shape.shadow && shape.ban == Nanos{0};
+}
+
 absl::Status TooManyRuleLimits() {
   return absl::InvalidArgumentError(absl::StrCat("ERR a call has at most ", kChecksMax, " limits"));
 }
@@ -156,6 +170,7 @@ absl::Status RateLimitDecision::AddRule(const MatchedPart& part) {
   LimitMemo::Entry& entry = **read;
   const std::shared_ptr<const PolicyLimits> own = OverrideOf(entry, part.key);
   if (!own) {
+    if (HasHeldLimit(entry.limits)) return absl::UnavailableError(AbslView(kNotInForce));
     for (CachedLimit& limit : entry.limits) AddLimit(part, limit, limit.hint);
     return absl::OkStatus();
   }
@@ -181,8 +196,11 @@ absl::Status RateLimitDecision::AddInline(const MatchedPart& part) {
   }
   const absl::StatusOr<LimitMemo::Entry*> read =
       memo.Read(absl::StrCat("@", AbslView(kInlinePolicy)));
-  if (!read.ok()) return absl::UnavailableError(AbslView(kNotInForce));
-  CachedLimit& of_unit = (*read)->limits[InlinePosition(asked.unit)];
+  const std::size_t position = InlinePosition(asked.unit);
+  if (!read.ok() || !IsInlineLimit((*read)->limits, position, period)) {
+    return absl::UnavailableError(AbslView(kNotInForce));
+  }
+  CachedLimit& of_unit = (*read)->limits[position];
   owned_.push_back(std::make_unique<absl::InlinedVector<CachedLimit, 1>>(1, of_unit));
   CachedLimit& limit = owned_.back()->front();
   LimitShape shape = limit.limit.shape();

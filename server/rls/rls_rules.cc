@@ -40,7 +40,14 @@ absl::StatusOr<std::shared_ptr<const RlsRules::Set>> ReadRules(const Options& op
       RlsRules::Set{*std::move(tree), std::move(words), std::move(policies->policies)});
 }
 
-// The policies of `after`, and those of `before` that it does not have.
+// True for the same limit, of any owner.
+bool AreEqual(const PolicyLimit& a, const PolicyLimit& b) {
+  return a.limit.shape() == b.limit.shape() && a.cost == b.cost && a.keep == b.keep &&
+         a.label == b.label;
+}
+
+// The policies of `after`, and those of `before` that it does not have. (No request may use one
+// that is retired.)
 PolicyFile Joined(const PolicyFile& before, const PolicyFile& after) {
   PolicyFile both = after;
   std::vector<std::string_view> names;
@@ -68,9 +75,9 @@ absl::Status RlsRules::Load() {
 // A call that still has the old rules finds their policies until the next look.
 absl::Status RlsRules::Use(std::shared_ptr<const Set> set) {
   const std::shared_ptr<const Set> before = Get();
-  if (has_policies_) {
+  if (services_.rls.in_force.load() && services_.is_primary()) {
     WEIR_RETURN_IF_ERROR(services_.ReplaceRulePolicies(Joined(before->policies, set->policies)));
-    has_policies_ = false;
+    has_leftovers_ = true;
   }
   services_.rls.domains.store(set->tree.domains().size(), std::memory_order_relaxed);
   services_.rls.rules.store(set->tree.rules().size(), std::memory_order_relaxed);
@@ -83,8 +90,18 @@ absl::Status RlsRules::Use(std::shared_ptr<const Set> set) {
 
 absl::Status RlsRules::MakePolicies() {
   WEIR_RETURN_IF_ERROR(services_.ReplaceRulePolicies(Get()->policies));
-  has_policies_ = true;
+  has_leftovers_ = false;
+  services_.rls.in_force.store(true);
   return absl::OkStatus();
+}
+
+bool RlsRules::HasPolicies() const {
+  const std::shared_ptr<const Set> set = Get();
+  return std::ranges::all_of(set->policies, [this](const auto& wanted) {
+    const std::shared_ptr<const Policy> policy = services_.policies.Find(wanted.first);
+    return policy && policy->from_file && !policy->retired &&
+           std::ranges::equal(policy->limits, wanted.second, AreEqual);
+  });
 }
 
 RlsRules::Traces RlsRules::LookAtFiles() const {
@@ -104,8 +121,8 @@ RlsRules::Traces RlsRules::LookAtFiles() const {
 void RlsRules::Look() {
   if (services_.admission().loading()) return;
   if (!services_.is_primary()) {
-    has_policies_ = false;  // They are those of another server.
-  } else if (!has_policies_) {
+    services_.rls.in_force.store(false);
+  } else if (has_leftovers_ || !services_.rls.in_force.load() || !HasPolicies()) {
     const absl::Status made = MakePolicies();
     if (!made.ok()) spdlog::error("the rules are not in force: {}", StdView(made.message()));
   }

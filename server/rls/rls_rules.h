@@ -46,8 +46,8 @@ class RlsRules {
   // Makes the policies of the rules. Requires: the server is a primary, and has its state.
   absl::Status MakePolicies();
   // Loads the rules again, and logs it, if the files have changed: two looks in a row must see the
-  // same, so that half of a change is not read. Makes the policies on a server that has become a
-  // primary.
+  // same, so that half of a change is not read. Makes the policies on a primary that lacks some:
+  // one that has been a replica has those of another server.
   void Look();
 
   // Null before the first load.
@@ -62,11 +62,13 @@ class RlsRules {
 
   [[nodiscard]] Traces LookAtFiles() const;
   absl::Status Use(std::shared_ptr<const Set> set);
+  // True if the server has the policies of the rules.
+  [[nodiscard]] bool HasPolicies() const;
 
   Services& services_;
-  Traces loaded_;              // of the files at the last load
-  Traces seen_;                // at the last look
-  bool has_policies_ = false;  // those of set_ are in force, and no others
+  Traces loaded_;               // of the files at the last load
+  Traces seen_;                 // at the last look
+  bool has_leftovers_ = false;  // policies of the rules before those of set_
   mutable Mutex mutex_;
   std::shared_ptr<const Set> set_ ABSL_GUARDED_BY(mutex_);
 };

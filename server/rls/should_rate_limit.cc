@@ -59,7 +59,8 @@ GrpcResult ShouldRateLimit(std::string_view message, const GrpcContext& context)
 }
 
 // An error would let the client's request pass.
-std::string AnswerToTooLong(const Services& services) {
+std::string AnswerToTooLong(Services& services) {
+  services.rls.errors.fetch_add(1, std::memory_order_relaxed);
   return MessageOf({.is_over = !services.settings.Get(&Options::rls_shadow), .statuses = {}});
 }
 

@@ -21,7 +21,10 @@ class RlsCounters {
   std::atomic<std::uint64_t> over_limit{0};
   std::atomic<std::uint64_t> errors{0};
 
-  // The rules in force, and the loads since the start, the first one included.
+  // The policies of the rules are made, on a primary.
+  std::atomic<bool> in_force{false};
+
+  // The rules that were loaded, and the loads since the start, the first one included.
   std::atomic<std::uint64_t> domains{0};
   std::atomic<std::uint64_t> rules{0};
   std::atomic<std::uint64_t> loads{0};

@@ -112,10 +112,21 @@ TEST_F(RlsTest, ACallWaitsForAcknowledgements) {
   EXPECT_THAT(client.answers[missed].trailers["grpc-message"], HasSubstr("NOACK charged"));
 }
 
-TEST_F(RlsTest, ACallOfWhichNothingChangesDoesNotWait) {
-  EXPECT_EQ(Verdict("a"), "OK 1");
-  EXPECT_EQ(Verdict("a"), "OK 0");
-  EXPECT_EQ(Verdict("a"), "OVER 0") << "marks";
+TEST_F(RlsTest, ACallThatChangesNothingDoesNotWait) {
+  for (int i = 0; i < 3; ++i) Verdict("a");  // The last one marks.
+  Conversation redis(*server_);
+  redis.Run("CONFIG SET ack-replicas 2");
+  replication_->AdmitUntil(FakeClock::kStart + std::chrono::hours{1});
+  const auto acks_awaited = [&](std::string_view user) {
+    client_->client.Call(kMethod, Asking(user));
+    std::string out;
+    return client_->session().Execute(client_->client.TakeOutput(), out).awaited.acks;
+  };
+  EXPECT_EQ(acks_awaited("a"), 0U);
+  EXPECT_EQ(acks_awaited("b"), 2U);
+}
+
+TEST_F(RlsTest, WithoutALeaseACallIsRefused) {
   replication_->AdmitUntil(Instant{});
   EXPECT_EQ(client_->Call(kMethod, Asking("b")).trailers["grpc-status"], "14");
   EXPECT_EQ(server_->services.rls.errors.load(), 1U);
@@ -158,6 +169,58 @@ TEST_F(RlsTest, LooksTwiceBeforeItLoads) {
   EXPECT_EQ(server_->services.rls.load_error(), "");
   rules_->Look();
   EXPECT_FALSE(server_->services.policies.Find("rls:shop.user")->retired);
+}
+
+constexpr std::string_view kTwoRules =
+    "domain: shop\n"
+    "descriptors:\n"
+    "- {key: user, rate_limit: {unit: hour, requests_per_unit: 2, name: per_user}}\n"
+    "- {key: path, rate_limit: {unit: hour, requests_per_unit: 5}}\n";
+
+TEST_F(RlsTest, EachLoadMakesItsPolicies) {
+  EXPECT_TRUE(rules_->Load().ok());
+  Write(kTwoRules);
+  EXPECT_TRUE(rules_->Load().ok());
+  EXPECT_FALSE(server_->services.policies.Find("rls:shop.path")->retired);
+  EXPECT_EQ(Verdict("a"), "OK 1");
+}
+
+TEST_F(RlsTest, AReplicaMakesNoPolicies) {
+  replication_->BecomeReplica();
+  Write(kTwoRules);
+  EXPECT_TRUE(rules_->Load().ok());
+  EXPECT_EQ(server_->services.policies.Find("rls:shop.path"), nullptr);
+  rules_->Look();
+  replication_->BecomePrimary();
+  const auto health = [&] {
+    return client_->Call("/grpc.health.v1.Health/Check", Framed("\n\x09ratelimit")).body;
+  };
+  EXPECT_EQ(health(), Framed("\x08\x02"));
+  rules_->Look();
+  EXPECT_NE(server_->services.policies.Find("rls:shop.path"), nullptr);
+  EXPECT_EQ(health(), Framed("\x08\x01"));
+}
+
+// A server that followed another one between two looks has other policies.
+TEST_F(RlsTest, PoliciesThatAreLostAreMadeAgain) {
+  EXPECT_TRUE(server_->services.ReplaceRulePolicies({}).ok());
+  EXPECT_EQ(client_->Call(kMethod, Asking("a")).trailers["grpc-status"], "14");
+  rules_->Look();
+  EXPECT_EQ(Verdict("a"), "OK 1");
+}
+
+TEST_F(RlsTest, PoliciesOfAnotherServerAreNotInForce) {
+  EXPECT_TRUE(server_->services.policies.ReplaceFile({}, FilePart::kAll).ok());
+  Conversation redis(*server_);
+  redis.Run("RL.POLICY SET rls:shop.user 5,held");
+  redis.Run("RL.POLICY SET rls:inline 3/s");
+  EXPECT_EQ(client_->Call(kMethod, Asking("a")).trailers["grpc-status"], "14");
+  rls::RateLimitRequest request;
+  ASSERT_TRUE(request.ParseFromString(Asking("a").substr(5)));
+  request.mutable_descriptors(0)->mutable_limit()->set_requests_per_unit(9);
+  request.mutable_descriptors(0)->mutable_limit()->set_unit(6);
+  const std::string call = Framed(request.SerializeAsString());
+  EXPECT_EQ(client_->Call(kMethod, call).trailers["grpc-status"], "14");
 }
 
 TEST_F(RlsTest, AnswersInJson) {
