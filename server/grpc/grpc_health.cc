@@ -26,10 +26,7 @@ std::optional<bool> IsKnown(std::string_view message, const GrpcContext& context
 
 Health HealthOf(bool is_known, const GrpcState& state) {
   if (!is_known) return HealthCheckResponse::SERVICE_UNKNOWN;
-  const Services& services = state.services;
-  const bool has_rules = services.options.rls_config.empty() || services.rls.in_force.load();
-  const bool serves =
-      !state.is_ending && has_rules && ReasonNotReady(services, ReadyFor::kChanges).empty();
+  const bool serves = !state.is_ending && IsReadyForCalls(state.services);
   return serves ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
 }
 

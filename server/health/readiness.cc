@@ -30,4 +30,9 @@ std::string ReasonNotReady(const Services& services, ReadyFor purpose) {
   return lacks_replicas ? R"({"replicas":"too few"})" : "";
 }
 
+bool IsReadyForCalls(const Services& services) {
+  const bool has_rules = services.options.rls_config.empty() || services.rls.in_force.load();
+  return has_rules && ReasonNotReady(services, ReadyFor::kChanges).empty();
+}
+
 }  // namespace weir

@@ -17,4 +17,7 @@ enum class ReadyFor : std::uint8_t { kItsRole, kChanges };
 // Cost: a few loads, most of the time.
 [[nodiscard]] std::string ReasonNotReady(const Services& services, ReadyFor purpose);
 
+// True if the server is ready for changes, and the rules of rls-config are in force, if there are.
+[[nodiscard]] bool IsReadyForCalls(const Services& services);
+
 }  // namespace weir

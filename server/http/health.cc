@@ -27,8 +27,7 @@ bool ReadRole(HttpExchange& exchange, bool& asks_for_primary) {
 void Healthcheck(HttpExchange& exchange) {
   if (exchange.http().rls == nullptr) return exchange.Fail(404, kNoSuchPath);
   const bool asks_if_ready = exchange.head().query == "ready";
-  const bool is_well =
-      !asks_if_ready || ReasonNotReady(exchange.services(), ReadyFor::kChanges).empty();
+  const bool is_well = !asks_if_ready || IsReadyForCalls(exchange.services());
   exchange.Answer(is_well ? 200 : 500, kPlainText, is_well ? "OK" : "NOT_SERVING");
 }
 
