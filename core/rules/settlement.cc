@@ -65,14 +65,11 @@ Charge ChargeIn(const Limit& limit, Bucket bucket, Instant now, Nanos max_wait) 
   return {PartsOf(std::min(charge, most), denominator), charge > most};
 }
 
-// What `tokens` of the estimate are worth, in parts of a nanosecond.
-Wide WorthOf(const Emission& emission, const Estimate& estimate, std::uint64_t tokens,
-             bool same_interval) noexcept {
-  const Wide worth = Wide{tokens} * static_cast<std::uint64_t>(emission.period);
-  if (same_interval) return worth;
-  const Wide before =
-      Wide{tokens} * static_cast<std::uint64_t>(estimate.period) / estimate.denominator;
-  return std::min(worth, before * emission.denominator);
+// What `tokens` of the estimate have charged, in parts of a nanosecond.
+Wide ChargedFor(std::uint64_t tokens, const Estimate& estimate, const Emission& emission,
+                bool same_interval) noexcept {
+  const Wide charged = Wide{tokens} * static_cast<std::uint64_t>(estimate.period);
+  return same_interval ? charged : charged / estimate.denominator * emission.denominator;
 }
 
 Bucket GiveBackToBucket(const Limit& limit, Bucket bucket, Instant now, const Estimate& estimate,
@@ -89,9 +86,11 @@ Bucket GiveBackToBucket(const Limit& limit, Bucket bucket, Instant now, const Es
   const Wide still_charged =
       Less(PartsOf(Subtract(until, present, denominator), denominator),
            Wide{Since(sums.given_back, estimate.sums.given_back)} * denominator);
-  const Wide worth = WorthOf(emission, estimate, tokens, same_interval);
+  const Wide charged = ChargedFor(tokens, estimate, emission, same_interval);
   const Wide cut_off = Wide{Since(sums.cut_off, estimate.sums.cut_off)} * denominator;
-  const Wide given_back = std::min(Less(std::min(worth, still_charged), cut_off), charge.parts);
+  const Wide left = Less(std::min(charged, still_charged), cut_off);
+  const Wide worth = Wide{tokens} * static_cast<std::uint64_t>(emission.period);
+  const Wide given_back = std::min({left, worth, charge.parts});
   if (given_back == 0) return bucket;
   AddTo(sums.given_back, CeilOf(given_back, denominator));
   return BucketOfTat(

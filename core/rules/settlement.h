@@ -6,8 +6,10 @@
 //
 //     a window    used := used - max(d - g - k, 0)       if the reservation's window is in force
 //     a bucket    TAT := max(TAT - r, now)
-//                 r = max(min(d * E, max(until - g - now, 0)) - k, 0)
+//                 r = min(d * E, max(min(d * F, max(until - g - now, 0)) - k, 0))
 //
+//     E, F     the emission interval now, and when the reservation was made: a policy's may have
+//              changed since
 //     until    the TAT that the reservation left behind
 //     g        what others gave back since: for a bucket refunds and settlements, for a window
 //              refunds alone, as settlements of others give back their own tokens
@@ -52,8 +54,8 @@ struct Estimate {
   std::uint64_t cost = 0;  // tokens; 0 if the limit is a shadow that denied
   Bucket left;             // the bucket as the reservation left it
   SettlementSums sums;     // of the bucket at that time
-  // The emission interval at that time, in lowest terms: `period / denominator` ns. A policy's may
-  // have changed since; then a token is worth the shorter one. Token bucket only.
+  // The emission interval at that time, in lowest terms: `period / denominator` ns. Token bucket
+  // only.
   std::int64_t period = 0;
   std::uint32_t denominator = 1;
 };

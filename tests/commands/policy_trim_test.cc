@@ -113,13 +113,25 @@ TEST_F(PolicyTrimTest, HoldsStayAndGiveBackWhatTheCutHasLeft) {
   Run("RL.ALLOW k 1/s");
   Policy("OVERRIDE p k 100/m 5,held");
   EXPECT_EQ(Show("RL.INSPECT k HOLDS"), "[[\"a\" 60000 0 \"@p#0\" 1 \"@p#1\" 1]]");
-  // 864 s were charged, and 60 s are left: the cut counts as given back.
+  // 864 s were charged, and 60 s are left.
   EXPECT_EQ(Show("RL.PEEK k @p COST 0"), "1 0 0 60000 0");
   EXPECT_THAT(Show("RL.CANCEL k HOLD a"), StartsWith("1 "));
   EXPECT_EQ(Show("RL.PEEK k @p COST 0"), "1 1 0 59400 0")
       << "a token is worth the shorter interval";
   client_.clock().Advance(seconds{60});
   EXPECT_EQ(Show("RL.PEEK k @p COST 0"), "1 5 0 0 1");
+}
+
+TEST_F(PolicyTrimTest, AHoldGivesBackWhatItChargedAndNotWhatOthersOwe) {
+  Policy("SET p 1000/d");
+  for (const std::string key : {"k", "alone"}) {
+    if (key == "k") Run("RL.ALLOW k @p COST 500");
+    Run("RL.RESERVE " + key + " @p COST 400 HOLD a TTL 60000");
+    Policy("OVERRIDE p " + key + " 100/m");
+    EXPECT_THAT(Show("RL.CANCEL " + key + " HOLD a"), StartsWith("1 "));
+  }
+  EXPECT_EQ(Show("RL.PEEK k @p COST 0"), "1 0 0 60000 0");
+  EXPECT_EQ(Show("RL.PEEK alone @p COST 0"), "1 100 0 0 0");
 }
 
 TEST_F(PolicyTrimTest, TrimIsTheLastWordOnly) {
