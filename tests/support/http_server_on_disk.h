@@ -20,8 +20,8 @@ namespace weir {
 
 class HttpServerOnDisk {
  public:
-  explicit HttpServerOnDisk(Durability durability = Durability::kSnapshot) {
-    Options options = DefaultOptions();
+  explicit HttpServerOnDisk(Durability durability = Durability::kSnapshot,
+                            Options options = DefaultOptions()) {
     options.data_dir = directory_.path() + "/data";
     options.durability = durability;
     options.snapshot_interval = std::chrono::hours{1};

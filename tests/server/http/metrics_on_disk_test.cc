@@ -57,7 +57,9 @@ TEST(MetricsOnDiskTest, SavesAreShownOnceTheStateIsLoaded) {
 // Goal: docs/metrics.md lists what is served. Method: its rows | `name` | type | labels | meaning |
 // beside the pages of a server that has everything, in both roles.
 TEST(MetricsOnDiskTest, TheDocumentationListsThem) {
-  HttpServerOnDisk on_disk;
+  Options options = DefaultOptions();
+  options.rls_config = "rules.yaml";
+  HttpServerOnDisk on_disk(Durability::kSnapshot, options);
   on_disk.Load();
   Conversation client(on_disk.server());
   client.Run("RL.CHARGE k 1/h COST 2");
