@@ -30,12 +30,12 @@ constexpr std::string_view kNotInForce = "LOADING the rules of this server are n
 
 // The command that takes tokens in this way, whose right a call needs.
 const CommandSpec& CommandOf(Way way) {
-  static const std::map<Way, const CommandSpec*> commands = {
+  static const std::map<Way, const CommandSpec*> kCommands = {
       {Way::kAsk, FindCommand("RL.ALLOW")},
       {Way::kLook, FindCommand("RL.PEEK")},
       {Way::kReport, FindCommand("RL.CHARGE")},
       {Way::kRefund, FindCommand("RL.REFUND")}};
-  return *commands.at(way);
+  return *kCommands.at(way);
 }
 
 // The limits of the key's override of a rule; null if there is none. A call takes no held limits,
@@ -134,7 +134,7 @@ absl::Status RateLimitDecision::Refusal(const MatchedCall& matched) {
   for (const MatchedPart& part : matched.parts()) {
     keys.push_back(services().limiter.Hash(part.key));
   }
-  const absl::Status expired = services().upkeep.ExpireAhead(keys, now_);
+  absl::Status expired = services().upkeep.ExpireAhead(keys, now_);
   if (expired.ok()) return expired;
   return absl::UnavailableError(absl::StrCat("LOADING ", expired.message()));
 }

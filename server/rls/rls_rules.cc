@@ -65,15 +65,15 @@ absl::Status RlsRules::Load() {
   RlsCounters& counters = services_.rls;
   loaded_ = LookAtFiles();
   seen_ = loaded_;
-  absl::StatusOr<std::shared_ptr<const Set>> read = ReadRules(services_.options);
-  const absl::Status used = read.ok() ? Use(*std::move(read)) : read.status();
+  const absl::StatusOr<std::shared_ptr<const Set>> read = ReadRules(services_.options);
+  absl::Status used = read.ok() ? Use(*read) : read.status();
   counters.set_load_error(std::string(StdView(used.message())));
   (used.ok() ? counters.loads : counters.load_errors).fetch_add(1, std::memory_order_relaxed);
   return used;
 }
 
 // A call that still has the old rules finds their policies until the next look.
-absl::Status RlsRules::Use(std::shared_ptr<const Set> set) {
+absl::Status RlsRules::Use(const std::shared_ptr<const Set>& set) {
   const std::shared_ptr<const Set> before = Get();
   if (services_.rls.in_force.load() && services_.is_primary()) {
     WEIR_RETURN_IF_ERROR(services_.ReplaceRulePolicies(Joined(before->policies, set->policies)));

@@ -61,7 +61,7 @@ class RlsRules {
   using Traces = std::vector<std::string>;
 
   [[nodiscard]] Traces LookAtFiles() const;
-  absl::Status Use(std::shared_ptr<const Set> set);
+  absl::Status Use(const std::shared_ptr<const Set>& set);
   // True if the server has the policies of the rules.
   [[nodiscard]] bool HasPolicies() const;
 
