@@ -1,6 +1,9 @@
 #include "core/limiter/call_decider.h"
 
+#include <utility>
+
 #include "absl/base/optimization.h"
+#include "absl/utility/utility.h"
 
 #include "core/base/status.h"
 #include "core/limiter/hold_sums.h"
@@ -12,20 +15,20 @@ namespace weir {
 
 absl::StatusOr<CallVerdict> Limiter::CallDecider::Decide(const CallRequest& call, Instant now,
                                                          Introducer introducer) {
-  CallVerdict verdict;
-  verdict.over = call.is_over;
-  verdict.now = now;
+  absl::StatusOr<CallVerdict> verdict(absl::in_place);
+  verdict->over = call.is_over;
+  verdict->now = now;
   if (call.checks.empty()) return verdict;
   const auto attempt = [&]() -> absl::Status {
     LockedRequest<kManyChecks> locked(limiter_, call.checks, now);
     CallPlan plan(call, limiter_.table_.max_wait, locked.plan);
-    verdict = plan.Decide(locked.now);
+    *verdict = plan.Decide(locked.now);
     WEIR_RETURN_IF_ERROR(limiter_.StoreMany(locked, introducer));
-    if (ABSL_PREDICT_FALSE(locked.has_open_holds)) CountForHolds(locked, plan, verdict);
+    if (ABSL_PREDICT_FALSE(locked.has_open_holds)) CountForHolds(locked, plan, *verdict);
     return absl::OkStatus();
   };
-  const absl::Status status = limiter_.TryWithRoom(attempt(), attempt);
-  if (!status.ok()) return status;
+  absl::Status status = limiter_.TryWithRoom(attempt(), attempt);
+  if (!status.ok()) verdict = std::move(status);
   return verdict;
 }
 
