@@ -2,6 +2,8 @@
 // Method: their rules as files, and a row for each descriptor.
 #include "rls/rule_tree.h"
 
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,45 +21,6 @@
 
 namespace weir {
 namespace {
-
-constexpr std::string_view kBasic = R"(
-domain: test-domain
-descriptors:
-  - key: key1
-    value: value1
-    descriptors:
-      - key: subkey1
-        rate_limit: {unit: second, requests_per_unit: 5}
-      - key: subkey1
-        value: subvalue1
-        rate_limit: {unit: SECOND, requests_per_unit: 10}
-  - {key: key2, rate_limit: {unit: minute, requests_per_unit: 20}}
-  - {key: key2, value: value2, rate_limit: {unit: minute, requests_per_unit: 30}}
-  - {key: key2, value: value3}
-  - {key: key3, rate_limit: {unit: hour, requests_per_unit: 1}}
-  - {key: key4, rate_limit: {name: key4_rate_limit, unit: day, requests_per_unit: 1}}
-  - key: key5
-    value: value5
-    rate_limit: {unit: day, requests_per_unit: 15}
-    descriptors:
-      - {key: subkey5, value: subvalue5, rate_limit: {unit: day, requests_per_unit: 25}}
-  - {key: key6, rate_limit: {unlimited: true}}
-  - {key: key7, detailed_metric: true, rate_limit: {unit: minute, requests_per_unit: 70}}
-)";
-
-constexpr std::string_view kWildcards = R"(
-domain: test-domain
-descriptors:
-  - {key: wild, value: foo*, rate_limit: {unit: minute, requests_per_unit: 20}}
-  - {key: noWild, value: foo, rate_limit: {unit: minute, requests_per_unit: 20}}
-  - {key: noVal, rate_limit: {unit: minute, requests_per_unit: 20}}
-  - {key: midWild, value: bar*b, rate_limit: {unit: minute, requests_per_unit: 20}}
-  - {key: any, value: '*', rate_limit: {unit: day, requests_per_unit: 3}}
-  - {key: p*h, value: /a/*/z, rate_limit: {unit: day, requests_per_unit: 4}}
-  - {key: pre, value: aa*, rate_limit: {unit: day, requests_per_unit: 5}}
-  - {key: pre, value: a*, rate_limit: {unit: day, requests_per_unit: 6}}
-  - {key: pre, rate_limit: {unit: day, requests_per_unit: 7}}
-)";
 
 constexpr std::string_view kShared = R"(
 domain: test-domain
@@ -83,31 +46,14 @@ descriptors:
   - {key: v*y, value: one, share_threshold: true, rate_limit: {unit: hour, requests_per_unit: 12}}
 )";
 
-constexpr std::string_view kEnvoy = R"(
-domain: rl
-descriptors:
-  - key: foo
-    rate_limit: {unit: minute, requests_per_unit: 2}
-    descriptors:
-      - {key: bar, rate_limit: {unit: minute, requests_per_unit: 3}}
-      - key: bar
-        value: bkthomps
-        rate_limit: {name: bkthomps, unit: minute, requests_per_unit: 1}
-      - key: bar
-        value: banned
-        rate_limit: {name: banned_limit, unit: minute, requests_per_unit: 0}
-      - key: baz
-        value: shady
-        shadow_mode: true
-        rate_limit: {unit: minute, requests_per_unit: 3}
-      - {key: bay, rate_limit: {unlimited: true}}
-  - key: source_cluster
-    value: proxy
-    descriptors:
-      - key: destination_cluster
-        value: bkthomps
-        rate_limit: {unit: minute, requests_per_unit: 2, replaces: [{name: bkthomps}]}
-)";
+// The rules of a file that tests/e2e/rls/ reads, too.
+std::string RulesIn(const std::string& name) {
+  std::ifstream file(WEIR_SOURCE_DIR "/tests/rls/rules/" + name + ".yaml");
+  std::stringstream text;
+  text << file.rdbuf();
+  EXPECT_FALSE(text.str().empty()) << name;
+  return text.str();
+}
 
 RuleFile FileOf(std::string_view text, const std::string& path = "a.yaml") {
   absl::StatusOr<RuleFile> file = ParseRuleFile(text, path);
@@ -182,8 +128,8 @@ void CheckRows(std::string_view file, std::string_view domain, const std::vector
 }
 
 TEST(RuleTreeTest, ExactRulesAndThoseWithoutValue) {
-  CheckRows(kBasic, "foo_domain", {{1, "key1=value1", "unknown domain"}});
-  CheckRows(kBasic, "test-domain",
+  CheckRows(RulesIn("basic"), "foo_domain", {{1, "key1=value1", "unknown domain"}});
+  CheckRows(RulesIn("basic"), "test-domain",
             {{2, "key1=value1", "-"},
              {2, "key1=something", "-"},
              {2, "key2=value2/subkey=subvalue", "-"},
@@ -204,7 +150,7 @@ TEST(RuleTreeTest, ExactRulesAndThoseWithoutValue) {
 }
 
 TEST(RuleTreeTest, Patterns) {
-  CheckRows(kWildcards, "test-domain",
+  CheckRows(RulesIn("wildcards"), "test-domain",
             {{29, "wild=foo1", "20/m", "wild=foo1"},
              {29, "wild=foo2", "20/m", "wild=foo2"},
              {29, "wild=bar", "-"},
@@ -241,7 +187,7 @@ TEST(RuleTreeTest, SharedThresholds) {
 }
 
 TEST(RuleTreeTest, TheExampleOfEnvoy) {
-  CheckRows(kEnvoy, "rl",
+  CheckRows(RulesIn("envoy"), "rl",
             {{38, "foo=pelle", "2/m"},
              {39, "foo=pelle/baz=shady", "3/m"},
              {40, "foo=pelle/bay=x", "unlimited"},
@@ -280,8 +226,26 @@ descriptors:
             "d", {{0, "a=x*", "2/d"}, {0, "a=xy", "1/d"}});
 }
 
+// On each level of a descriptor's way, its patterns count with the bytes of the entry.
+TEST(RuleTreeTest, AMatchTellsWhatPatternsHaveCost) {
+  const RuleTree tree = TreeOf(
+      "domain: d\n"
+      "descriptors:\n"
+      "- {key: a, value: x*, rate_limit: {unit: day, requests_per_unit: 1}}\n"
+      "- key: b\n"
+      "  value: \"*y*\"\n"
+      "  descriptors: [{key: c, value: z*, rate_limit: {unit: day, requests_per_unit: 1}}]\n");
+  const auto visits = [&](std::string_view descriptor) {
+    return tree.Match("d", EntriesOf(descriptor)).visits;
+  };
+  EXPECT_EQ(visits("a=xyz"), 2U * (64 + 4));
+  EXPECT_EQ(visits("b=y/c=z12"), 2U * (64 + 2) + (64 + 4));
+  EXPECT_EQ(visits("none=1/c=z12"), 2U * (64 + 5));
+  EXPECT_EQ(TreeOf(RulesIn("basic")).Match("test-domain", EntriesOf("key2=a")).visits, 0U);
+}
+
 TEST(RuleTreeTest, AMatchAllocatesNothing) {
-  const RuleTree tree = TreeOf(kWildcards);
+  const RuleTree tree = TreeOf(RulesIn("wildcards"));
   for (const std::string_view descriptor : {"midWild=barxb", "pre=b", "path='/a/b/z'", "none=x"}) {
     const std::vector<DescriptorEntry> entries = EntriesOf(descriptor);
     const std::size_t before = allocations;

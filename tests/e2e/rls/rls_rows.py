@@ -5,44 +5,21 @@ notation of rls_client.py, `n x` before a call that is made n times with the sam
 the answer, in brackets, what current_limit says of the first status that has one.
 """
 
+import pathlib
+
+RULES_FOLDER = pathlib.Path(__file__).parents[2] / "rls" / "rules"
+
+
+def rules_in(name):
+    """The rules of a file that the tests of the matching read, too."""
+    return (RULES_FOLDER / f"{name}.yaml").read_text()
+
+
 DOMAINS = {"E": "rl"}  # of calls that name none; else test-domain
 
 RULES = {
-    "B": """
-domain: test-domain
-descriptors:
-- key: key1
-  value: value1
-  descriptors:
-  - {key: subkey1, rate_limit: {unit: second, requests_per_unit: 5}}
-  - {key: subkey1, value: subvalue1, rate_limit: {unit: second, requests_per_unit: 10}}
-- {key: key2, rate_limit: {unit: minute, requests_per_unit: 20}}
-- {key: key2, value: value2, rate_limit: {unit: minute, requests_per_unit: 30}}
-- {key: key2, value: value3}
-- {key: key3, rate_limit: {unit: hour, requests_per_unit: 1}}
-- {key: key4, rate_limit: {unit: day, requests_per_unit: 1, name: key4_rate_limit}}
-- key: key5
-  value: value5
-  rate_limit: {unit: day, requests_per_unit: 15}
-  descriptors:
-  - {key: subkey5, value: subvalue5, rate_limit: {unit: day, requests_per_unit: 25}}
-- {key: key6, rate_limit: {unlimited: true}}
-- {key: key7, rate_limit: {unit: minute, requests_per_unit: 70}, detailed_metric: true}
-- {key: ten, rate_limit: {unit: hour, requests_per_unit: 10}}
-""",
-    "W": """
-domain: test-domain
-descriptors:
-- {key: wild, value: foo*, rate_limit: {unit: minute, requests_per_unit: 20}}
-- {key: noWild, value: foo, rate_limit: {unit: minute, requests_per_unit: 20}}
-- {key: noVal, rate_limit: {unit: minute, requests_per_unit: 20}}
-- {key: midWild, value: bar*b, rate_limit: {unit: minute, requests_per_unit: 20}}
-- {key: any, value: '*', rate_limit: {unit: day, requests_per_unit: 3}}
-- {key: p*h, value: /a/*/z, rate_limit: {unit: day, requests_per_unit: 4}}
-- {key: pre, value: aa*, rate_limit: {unit: day, requests_per_unit: 5}}
-- {key: pre, value: a*, rate_limit: {unit: day, requests_per_unit: 6}}
-- {key: pre, rate_limit: {unit: day, requests_per_unit: 7}}
-""",
+    "B": rules_in("basic"),
+    "W": rules_in("wildcards"),
     "S": """
 domain: test-domain
 descriptors:
@@ -61,32 +38,7 @@ descriptors:
     descriptors: [{key: type, rate_limit: {unit: minute, requests_per_unit: 120}}]
 - {key: own, value: own/*, rate_limit: {unit: hour, requests_per_unit: 10}}
 """,
-    "E": """
-domain: rl
-descriptors:
-- key: foo
-  rate_limit: {unit: minute, requests_per_unit: 2}
-  descriptors:
-  - {key: bar, rate_limit: {unit: minute, requests_per_unit: 3}}
-  - {key: bar, value: bkthomps, rate_limit: {unit: minute, requests_per_unit: 1, name: bkthomps}}
-  - {key: bar, value: banned, rate_limit: {unit: minute, requests_per_unit: 0, name: banned_limit}}
-  - {key: baz, value: not-so-shady, rate_limit: {unit: minute, requests_per_unit: 3}}
-  - {key: baz, value: shady, rate_limit: {unit: minute, requests_per_unit: 3}, shadow_mode: true}
-  - {key: bay, rate_limit: {unlimited: true}}
-- key: source_cluster
-  value: proxy
-  descriptors:
-  - {key: destination_cluster, value: bkthomps,
-     rate_limit: {unit: minute, requests_per_unit: 2, replaces: [{name: bkthomps}]}}
-  - {key: destination_cluster, value: mock, rate_limit: {unit: minute, requests_per_unit: 1}}
-  - {key: destination_cluster, value: override,
-     rate_limit: {unit: minute, requests_per_unit: 2, replaces: [{name: banned_limit}]}}
-- {key: service, value: service_1, rate_limit: {unit: minute, requests_per_unit: 1},
-   quota_mode: true, metadata: {service_with_quota: {name: service_1}}}
-- {key: service, value: service_2, rate_limit: {unit: minute, requests_per_unit: 2},
-   quota_mode: true, metadata: {service_with_quota: {name: service_2}, tier: 2}}
-- {key: qux, rate_limit: {unlimited: true, replaces: [{name: bkthomps}]}}
-""",
+    "E": rules_in("envoy"),
     "deny": """
 domain: test-domain
 on_no_match: deny

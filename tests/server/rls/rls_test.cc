@@ -98,7 +98,9 @@ TEST_F(RlsTest, ACallWaitsForAcknowledgements) {
   };
   client_->Talk();
   std::string out;
+  const std::size_t held = session.held_bytes();
   const std::int32_t acknowledged = begin_call(out);
+  EXPECT_GT(session.held_bytes(), held) << "the answer that waits";
   static_cast<void>(session.Execute("", out));
   client.Receive(out);
   EXPECT_EQ(VerdictIn(client.answers[acknowledged].body), "OK 1");
