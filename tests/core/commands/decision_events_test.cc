@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "core/policies/limit_memo.h"
+#include "core/rules/top_keys.h"
 #include "tests/random/property.h"
 
 namespace weir {
