@@ -2,52 +2,18 @@
 
 import base64
 import os
-import socket
 import time
 import unittest
 
-from rls_client import RlsClient
+from rls_case import RlsServerTest
 from rls_rows import DOMAINS, ROWS, RULES
-from weir_e2e import DEADLINE, ServerTest, free_port
+from weir_e2e import free_port
 
 TWO_A_MINUTE = """
 domain: test-domain
 descriptors:
 - {key: k, rate_limit: {unit: minute, requests_per_unit: 2}}
 """
-
-
-def minute():
-    return int(time.time()) // 60
-
-
-class RlsServerTest(ServerTest):
-    def start_rls(self, rules, *options, is_killed=False):
-        path = self.write("rules.yaml", rules)
-        self.http_port = free_port()
-        start = self.launch if is_killed else self.start
-        server = start("--port=0", f"--rls-config={path}", f"--http-port={self.http_port}",
-                       *options)
-        server.wait_for_log(r"listening on .* for HTTP")
-        if any(option.startswith("--data-dir") for option in options):
-            server.wait_for_log("loaded .* buckets")
-        return server
-
-    def client(self, port=None):
-        connected = socket.create_connection(("127.0.0.1", port or self.http_port), DEADLINE)
-        self.addCleanup(connected.close)
-        return RlsClient(connected)
-
-    def within_a_minute(self, attempt, begin=lambda: None):
-        """Makes the attempt again if a minute has ended within it: its windows were others."""
-        while True:
-            begin()
-            started = minute()
-            try:
-                return attempt()
-            except AssertionError:
-                if minute() == started:
-                    raise
 
 
 class RowsTest(RlsServerTest):
