@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <cstring>
 
+#include "core/base/utf8.h"
+
 namespace weir {
 namespace {
-
-constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
 
 constexpr unsigned char Byte(char c) noexcept { return static_cast<unsigned char>(c); }
 
@@ -40,29 +40,6 @@ std::size_t PlainBytes(std::string_view text) noexcept {
   return bytes + static_cast<std::size_t>(std::ranges::find_if_not(rest, IsPlain) - rest.begin());
 }
 
-// The bytes at the front of a text that are a character of UTF-8 beyond ASCII; or those that are
-// escaped or replaced together, which are one byte or the begin of a character.
-struct Character {
-  std::size_t bytes = 1;
-  bool is_whole = false;
-};
-
-// The well-formed bytes are those of The Unicode Standard, table 3-7.
-Character FrontCharacter(std::string_view text) noexcept {
-  const unsigned char lead = Byte(text.front());
-  if (lead < 0xc2 || lead > 0xf4) return {};
-  const std::size_t length = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-  unsigned char min = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
-  unsigned char max = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
-  std::size_t bytes = 1;
-  for (; bytes < std::min(length, text.size()); ++bytes) {
-    if (Byte(text[bytes]) < min || Byte(text[bytes]) > max) break;
-    min = 0x80;
-    max = 0xbf;
-  }
-  return {.bytes = bytes, .is_whole = bytes == length};
-}
-
 void AppendEscaped(char c, std::string& out) {
   constexpr std::string_view kShort = "\"\\\b\f\n\r\t";
   constexpr std::string_view kLetters = "\"\\bfnrt";
@@ -91,13 +68,13 @@ void JsonWriter::Append(std::string_view text) {
   std::size_t copied = 0;
   std::size_t at = PlainBytes(text);
   while (at < text.size()) {
-    const Character front = FrontCharacter(text.substr(at));
+    const FrontBytes front = FrontCharacter(text.substr(at));
     if (!front.is_whole) {
       out_ += text.substr(copied, at - copied);
       if (IsAscii(text[at])) {
         AppendEscaped(text[at], out_);
       } else {
-        out_ += kReplacement;
+        out_ += kReplacementCharacter;
       }
       copied = at + front.bytes;
     }
