@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -64,13 +68,29 @@ constexpr auto kCallFields = std::to_array<CallFieldName>({
     {CallPiece::kLimit, CallField::kMultiplier, "unitMultiplier", "unit_multiplier"},
 });
 
+// A whole number that is written with a fraction or an exponent: 1.0, 1e2.
+std::optional<std::int64_t> WholeNumberIn(std::string_view text) {
+  constexpr double kExactMax = 9007199254740992;  // 2^53
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.begin(), text.end(), number);
+  if (error != std::errc() || end != text.end()) return std::nullopt;
+  if (std::abs(number) > kExactMax || number != std::trunc(number)) return std::nullopt;
+  return static_cast<std::int64_t>(number);
+}
+
 std::optional<std::uint64_t> CallNumberIn(const JsonValue& value, std::uint64_t most) {
-  const std::optional<std::int64_t> number = value.kind == JsonKind::kText ? ParseDigits(value.text)
-                                             : value.kind == JsonKind::kNumber ? value.integer
-                                                                               : std::nullopt;
+  if (value.kind != JsonKind::kText && value.kind != JsonKind::kNumber) return std::nullopt;
+  std::optional<std::int64_t> number =
+      value.kind == JsonKind::kText ? ParseDigits(value.text) : value.integer;
+  if (!number) number = WholeNumberIn(value.text);
   if (!number || *number < 0 || static_cast<std::uint64_t>(*number) > most) return std::nullopt;
   return static_cast<std::uint64_t>(*number);
 }
+
+struct OpenPiece {
+  CallPiece message;
+  std::uint32_t seen = 0;  // a bit for each field that stood in it
+};
 
 class JsonCallReader final : public JsonParts {
  public:
@@ -110,7 +130,7 @@ class JsonCallReader final : public JsonParts {
       in_list_ = false;
       return absl::OkStatus();
     }
-    const CallPiece ended = open_.back();
+    const CallPiece ended = open_.back().message;
     open_.pop_back();
     // It was an element of a list, which continues.
     in_list_ = ended == CallPiece::kDescriptor || ended == CallPiece::kEntry;
@@ -120,12 +140,16 @@ class JsonCallReader final : public JsonParts {
 
   absl::Status OnName(std::string_view name) override {
     const auto* const found = std::ranges::find_if(kCallFields, [&](const CallFieldName& known) {
-      return known.message == open_.back() && (known.json == name || known.proto == name);
+      return known.message == open_.back().message && (known.json == name || known.proto == name);
     });
     if (found == kCallFields.end()) {
       return absl::InvalidArgumentError(absl::StrCat("unknown field ", Quote(name)));
     }
     field_ = found->field;
+    const std::uint32_t bit = 1U << static_cast<unsigned>(field_);
+    if ((std::exchange(open_.back().seen, open_.back().seen | bit) & bit) != 0) {
+      return absl::InvalidArgumentError(absl::StrCat("field ", Quote(name), " stands twice"));
+    }
     return absl::OkStatus();
   }
 
@@ -146,7 +170,7 @@ class JsonCallReader final : public JsonParts {
   rls::Entry& entry() { return *descriptor().mutable_entries(descriptor().entries_size() - 1); }
 
   absl::Status Open(CallPiece message) {
-    open_.push_back(message);
+    open_.push_back({message});
     in_list_ = false;
     return absl::OkStatus();
   }
@@ -202,7 +226,7 @@ class JsonCallReader final : public JsonParts {
   }
 
   rls::RateLimitRequest request_;
-  std::vector<CallPiece> open_;
+  std::vector<OpenPiece> open_;
   CallField field_ = CallField::kDomain;  // the present one of the innermost
   bool in_list_ = false;                  // between the elements of its list
 };

@@ -6,9 +6,11 @@
 #include <string>
 #include <string_view>
 
+#include "absl/strings/str_cat.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/base/status.h"
 #include "rls/rls.pb.h"
 #include "server/rls/rls_rules.h"
 #include "tests/support/conversation.h"
@@ -268,11 +270,27 @@ TEST_F(RlsTest, RefusesJsonThatIsNoCall) {
       {R"({"hitsAddend":-1})", "ERR invalid field 'hitsAddend'"},
       {R"({"hitsAddend":4294967296})", "ERR invalid field 'hitsAddend'"},
       {R"({"descriptors":[{"isNegativeHits":1}]})", "ERR invalid field 'isNegativeHits'"},
+      {R"({"domain":"a","domain":"a"})", "ERR field 'domain' stands twice"},
+      {R"({"descriptors":[],"descriptors":[]})", "ERR field 'descriptors' stands twice"},
+      {R"({"hitsAddend":1,"hits_addend":1})", "ERR field 'hits_addend' stands twice"},
+      {R"({"hitsAddend":1.5})", "ERR invalid field 'hitsAddend'"},
+      {R"({"hitsAddend":1e10})", "ERR invalid field 'hitsAddend'"},
   };
   for (const Case& row : cases) {
     const std::string response = http.Post("/json", row.body);
     EXPECT_EQ(StatusOf(response), 400) << row.body;
     EXPECT_THAT(response, HasSubstr(std::string(row.error))) << row.body;
+  }
+}
+
+TEST_F(RlsTest, ReadsWholeNumbersOfAnyForm) {
+  HttpConversation http(*server_);
+  for (const std::string_view number : {"0", "0.0", "\"0\"", "\"0.0\"", "0e3"}) {
+    const std::string response = http.Post(
+        "/json", absl::StrCat(R"({"domain":"shop","descriptors":[{"entries":[{"key":"user",)"
+                              R"("value":"a"}],"hitsAddend":)",
+                              AbslView(number), "}]}"));
+    EXPECT_THAT(response, HasSubstr(R"("limitRemaining":2)")) << number;
   }
 }
 
