@@ -39,6 +39,12 @@ Way WayOf(const RuleDomain& domain, const RateLimitCall& call, const CallDescrip
   return descriptor.hits || call.hits() > 1 ? Way::kReport : Way::kAsk;
 }
 
+// True for a limit of 0 in the call that belongs to kInlinePolicy.
+bool IsInlineZero(const MatchedPart& part) {
+  return part.inline_limit != nullptr && part.inline_limit->requests_per_unit == 0 &&
+         part.inline_limit->unit_multiplier == 1;
+}
+
 }  // namespace
 
 MatchedCall::MatchedCall(const RuleTree& tree, const RateLimitCall& call) {
@@ -70,6 +76,20 @@ MatchedCall::MatchedCall(const RuleTree& tree, const RateLimitCall& call) {
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     const std::size_t begin = i == 0 ? 0 : key_ends[i - 1];
     parts_[i].key = std::string_view(keys_).substr(begin, key_ends[i] - begin);
+  }
+  for (const MatchedPart& part : parts_) {
+    if (IsInlineZero(part)) DenyInline(part);
+  }
+}
+
+// A limit of 0 has no bucket, so CallPlan does not find it to be the smallest one of a bucket.
+void MatchedCall::DenyInline(const MatchedPart& zero) noexcept {
+  for (MatchedPart& part : parts_) {
+    const CallLimit* const limit = part.inline_limit;
+    if (limit != nullptr && limit->unit == zero.inline_limit->unit && limit->unit_multiplier == 1 &&
+        part.key == zero.key) {
+      part.inline_limit = zero.inline_limit;
+    }
   }
 }
 

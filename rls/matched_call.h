@@ -30,7 +30,7 @@ namespace weir {
 // A rule of a call, or a limit that stands in it, on one key.
 struct MatchedPart {
   const Rule* rule = nullptr;               // null: the limit stands in the call
-  const CallLimit* inline_limit = nullptr;  // null: that of the rule
+  const CallLimit* inline_limit = nullptr;  // null: that of the rule; 0 counts for its bucket
   std::string_view key = {};                // of the buckets; belongs to the matched call
   Way way = Way::kAsk;
   std::int64_t hits = 1;
@@ -67,6 +67,8 @@ class MatchedCall {
   [[nodiscard]] bool Has(MatchedDescriptor::Answer answer) const noexcept;
 
  private:
+  void DenyInline(const MatchedPart& zero) noexcept;
+
   const RuleDomain* domain_ = nullptr;
   std::uint64_t visits_ = 0;
   absl::InlinedVector<MatchedDescriptor, 4> descriptors_;

@@ -126,6 +126,20 @@ TEST_F(MatchedCallTest, SomeDropOut) {
   EXPECT_EQ(Match("free=1;user=1 @5"), "-; -");
 }
 
+TEST_F(MatchedCallTest, ALimitOfZeroInTheCallCountsForItsBucket) {
+  const auto numbers = [this](std::string_view descriptors) {
+    EXPECT_TRUE(call_.Read(MessageOf(descriptors, 0)).ok());
+    std::vector<std::uint32_t> found;
+    const MatchedCall plan(tree_, call_);
+    for (const MatchedPart& part : plan.parts()) {
+      found.push_back(part.inline_limit ? part.inline_limit->requests_per_unit : 99);
+    }
+    return found;
+  };
+  EXPECT_EQ(numbers("user=7 @5;user=7 @0;user=7 @3"), (std::vector<std::uint32_t>{0, 0, 0}));
+  EXPECT_EQ(numbers("user=7 @5;user=8 @0;user=7"), (std::vector<std::uint32_t>{5, 0, 99}));
+}
+
 TEST_F(MatchedCallTest, RulesSayThatTheyAreShadowsOrQuota) {
   EXPECT_EQ(Match("trial=1;pool=1"), "ask 1 rls:shop:trial=1 shadow; ask 1 rls:shop:pool=1 quota");
 }
