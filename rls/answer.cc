@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
 
 #include "rls/rls.pb.h"
 #include "rls/units.h"
@@ -31,6 +34,33 @@ Nanos ResetOf(const Limit& limit, const AnsweredLimit& shown, const Decision& de
   }
   const bool waits = is_over && algorithm != Algorithm::kFixedWindow;
   return waits && decision.retry_after != kNever ? decision.retry_after : decision.reset_after;
+}
+
+void Store(const Metadata::Map& map, rls::Struct& sent);
+
+void Store(const Metadata& metadata, rls::Value& sent) {
+  if (const auto* const flag = std::get_if<bool>(&metadata.value)) {
+    sent.set_bool_value(*flag);
+  } else if (const auto* const number = std::get_if<double>(&metadata.value)) {
+    sent.set_number_value(*number);
+  } else if (const auto* const text = std::get_if<std::string>(&metadata.value)) {
+    sent.set_string_value(*text);
+  } else if (const auto* const list = std::get_if<Metadata::List>(&metadata.value)) {
+    rls::List& values = *sent.mutable_list_value();
+    for (const Metadata& element : *list) Store(element, *values.add_values());
+  } else if (const auto* const map = std::get_if<Metadata::Map>(&metadata.value)) {
+    Store(*map, *sent.mutable_struct_value());
+  } else {
+    sent.set_null_value(0);
+  }
+}
+
+void Store(const Metadata::Map& map, rls::Struct& sent) {
+  for (const auto& [key, metadata] : map) {
+    rls::Field& field = *sent.add_fields();
+    field.set_key(key);
+    Store(metadata, *field.mutable_value());
+  }
 }
 
 }  // namespace
@@ -69,7 +99,26 @@ DescriptorStatus StatusOf(const Limit& limit, const AnsweredLimit& shown, const 
   return {.is_over = is_over,
           .limit = shown,
           .remaining = is_over ? 0 : Shown(decision.remaining),
-          .reset_seconds = WholeSeconds(ResetOf(limit, shown, decision, is_over, now))};
+          .reset_seconds = WholeSeconds(ResetOf(limit, shown, decision, is_over, now)),
+          .retry_after = is_over ? std::optional(decision.retry_after) : std::nullopt};
+}
+
+std::optional<std::size_t> StatusOfHeaders(const RateLimitAnswer& answer) {
+  std::optional<std::size_t> over;
+  std::optional<std::size_t> fewest;
+  for (std::size_t i = 0; i < answer.statuses.size(); ++i) {
+    const DescriptorStatus& status = answer.statuses[i];
+    if (!status.limit) continue;
+    if (status.is_over && !status.is_quota) over = i;
+    if (!fewest || status.remaining < answer.statuses[*fewest].remaining) fewest = i;
+  }
+  return over ? over : fewest;
+}
+
+std::vector<AnsweredHeader> ReferenceHeaders(const DescriptorStatus& status) {
+  return {{"RateLimit-Limit", absl::StrCat(status.limit->requests_per_unit)},
+          {"RateLimit-Remaining", absl::StrCat(status.remaining)},
+          {"RateLimit-Reset", absl::StrCat(status.reset_seconds)}};
 }
 
 std::string MessageOf(const RateLimitAnswer& answer) {
@@ -90,6 +139,12 @@ std::string MessageOf(const RateLimitAnswer& answer) {
     }
     sent.mutable_duration_until_reset()->set_seconds(status.reset_seconds);
   }
+  for (const auto& [name, value] : answer.headers) {
+    rls::Header& header = *message.add_response_headers_to_add();
+    header.set_key(name);
+    header.set_value(value);
+  }
+  if (!answer.metadata.empty()) Store(answer.metadata, *message.mutable_dynamic_metadata());
   return message.SerializeAsString();
 }
 

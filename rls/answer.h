@@ -7,6 +7,7 @@
 // Pure. Cost: O(statuses).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -39,14 +40,27 @@ struct DescriptorStatus {
   std::optional<AnsweredLimit> limit = {};  // none: no limit has decided
   std::uint32_t remaining = 0;
   std::uint32_t reset_seconds = 0;  // shown only with a limit
+  // Of a limit that is over: until the same would pass, or kNever. Not part of a status.
+  std::optional<Nanos> retry_after = {};
+  bool is_quota = false;  // of a quota rule; likewise
 
   friend bool operator==(const DescriptorStatus&, const DescriptorStatus&) = default;
 };
 
-// Its texts are viewed, not owned.
+// A field of HTTP that Envoy adds to the response to its client.
+struct AnsweredHeader {
+  std::string name;
+  std::string value;
+
+  friend bool operator==(const AnsweredHeader&, const AnsweredHeader&) = default;
+};
+
+// The names of limits are viewed, not owned.
 struct RateLimitAnswer {
   bool is_over = false;
-  std::vector<DescriptorStatus> statuses;  // one for each descriptor, in their order
+  std::vector<DescriptorStatus> statuses = {};  // one for each descriptor, in their order
+  std::vector<AnsweredHeader> headers = {};
+  Metadata::Map metadata = {};  // in UTF-8; empty: none is sent
 };
 
 // The numbers of a limit. The unit is the largest one of which the period is a multiple.
@@ -62,6 +76,15 @@ struct RateLimitAnswer {
 // the same would pass.
 [[nodiscard]] DescriptorStatus StatusOf(const Limit& limit, const AnsweredLimit& shown,
                                         const Decision& decision, bool is_over, Instant now);
+
+// The place of the status whose numbers the headers of an answer have: the last one that is over,
+// but for quota rules; else the first of those with the fewest remaining. Nothing if none has a
+// limit.
+[[nodiscard]] std::optional<std::size_t> StatusOfHeaders(const RateLimitAnswer& answer);
+
+// The headers of envoyproxy/ratelimit: RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset.
+// Requires: a status with a limit.
+[[nodiscard]] std::vector<AnsweredHeader> ReferenceHeaders(const DescriptorStatus& status);
 
 // The bytes of the message RateLimitResponse.
 [[nodiscard]] std::string MessageOf(const RateLimitAnswer& answer);

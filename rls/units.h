@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <string_view>
 
 #include "rls/rule.h"
 
@@ -26,10 +27,19 @@ inline constexpr auto kServiceUnits = std::to_array<ServiceUnit>({
     {RuleUnit::kWeek, std::chrono::weeks{1}},
 });
 
+// Their names, by their numbers in messages.
+inline constexpr auto kServiceUnitNames = std::to_array<std::string_view>(
+    {"UNKNOWN", "SECOND", "MINUTE", "HOUR", "DAY", "MONTH", "YEAR", "WEEK"});
+static_assert(kServiceUnitNames.size() == kServiceUnits.size());
+
 [[nodiscard]] constexpr int UnitNumber(RuleUnit unit) noexcept {
   int number = 0;
   while (kServiceUnits[static_cast<std::size_t>(number)].unit != unit) ++number;
   return number;
+}
+
+[[nodiscard]] constexpr std::string_view UnitName(RuleUnit unit) noexcept {
+  return kServiceUnitNames[static_cast<std::size_t>(UnitNumber(unit))];
 }
 
 [[nodiscard]] constexpr std::chrono::seconds UnitPeriod(RuleUnit unit) noexcept {

@@ -311,11 +311,29 @@ inline constexpr auto kServerOptionRows = std::to_array<OptionSpec>({
      .summary = "Serves Envoy's rate limit service on http-port by the rules of this file, or of "
                 "each *.yaml and *.yml in this folder; they are read again when they change, and "
                 "at SIGHUP. See docs/envoy.md."},
+    {.name = "rls-headers",
+     .group = OptionGroup::kHttp,
+     .field = &Options::rls_headers,
+     .fallback = "none",
+     .live = true,
+     .summary =
+         "Fields that answers of Envoy's rate limit service have Envoy add to its responses. "
+         "`none`; `reference`: RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset, as "
+         "envoyproxy/ratelimit has them; `ratelimit`: RateLimit, RateLimit-Policy and "
+         "Retry-After of docs/http.md."},
     {.name = "rls-merge-domains",
      .group = OptionGroup::kHttp,
      .field = &Options::rls_merge_domains,
      .fallback = "false",
      .summary = "Lets several files of rls-config have one domain, whose rules are joined."},
+    {.name = "rls-metadata",
+     .group = OptionGroup::kHttp,
+     .field = &Options::rls_metadata,
+     .fallback = "false",
+     .live = true,
+     .summary =
+         "Answers of Envoy's rate limit service have dynamic_metadata: the descriptors, their "
+         "codes, and the metadata of their rules."},
     {.name = "rls-quota",
      .group = OptionGroup::kHttp,
      .field = &Options::rls_quota,

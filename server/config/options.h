@@ -67,6 +67,8 @@ constexpr std::string_view OptionWords(LogLevel) { return "debug|info|warning|er
 constexpr std::string_view OptionWords(LogLineFormat) { return "text|json"; }
 enum class OnPersistError { kRefuse, kServe };
 constexpr std::string_view OptionWords(OnPersistError) { return "refuse|serve"; }
+enum class RlsHeaders { kNone, kReference, kRatelimit };
+constexpr std::string_view OptionWords(RlsHeaders) { return "none|reference|ratelimit"; }
 enum class TlsAuthClients { kYes, kNo, kOptional };
 constexpr std::string_view OptionWords(TlsAuthClients) { return "yes|no|optional"; }
 enum class UnixSocketPerm { kOwner, kGroup, kAll };
@@ -126,7 +128,9 @@ struct Options {
   std::string checks;              // path of the file of check routes; empty: none
   bool open_checks = true;
   std::string rls_config;  // path of rules of Envoy's rate limit service; empty: no such service
+  RlsHeaders rls_headers{};
   bool rls_merge_domains = false;
+  bool rls_metadata = false;
   bool rls_quota = false;
   bool rls_shadow = false;
   AddressList admin_bind;  // never empty
@@ -201,7 +205,7 @@ struct OptionSpec {
                    ByteCount Options::*, std::chrono::milliseconds Options::*, bool Options::*,
                    std::string Options::*, Secret Options::*, Durability Options::*,
                    LogLevel Options::*, LogLineFormat Options::*, OnPersistError Options::*,
-                   TlsAuthClients Options::*, UnixSocketPerm Options::*>;
+                   RlsHeaders Options::*, TlsAuthClients Options::*, UnixSocketPerm Options::*>;
 
   std::string_view name;  // without the dashes
   OptionGroup group;

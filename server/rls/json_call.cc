@@ -9,6 +9,7 @@
 #include <optional>
 #include <system_error>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -24,10 +25,6 @@
 
 namespace weir {
 namespace {
-
-// By their numbers in messages.
-constexpr auto kUnitTexts = std::to_array<std::string_view>(
-    {"UNKNOWN", "SECOND", "MINUTE", "HOUR", "DAY", "MONTH", "YEAR", "WEEK"});
 
 enum class CallPiece : std::uint8_t { kRequest, kDescriptor, kEntry, kLimit };
 
@@ -215,10 +212,10 @@ class JsonCallReader final : public JsonParts {
         descriptor().mutable_limit()->mutable_unit_multiplier()->set_value(small);
         return number.has_value();
       case CallField::kUnit: {
-        const auto* const unit = std::ranges::find(kUnitTexts, value.text);
-        const auto named = static_cast<int>(unit - kUnitTexts.begin());
+        const auto* const unit = std::ranges::find(kServiceUnitNames, value.text);
+        const auto named = static_cast<int>(unit - kServiceUnitNames.begin());
         descriptor().mutable_limit()->set_unit(is_text ? named : static_cast<int>(small));
-        return is_text ? unit != kUnitTexts.end() : number.has_value();
+        return is_text ? unit != kServiceUnitNames.end() : number.has_value();
       }
       default:
         return false;
@@ -237,10 +234,46 @@ void AppendCurrentLimit(const AnsweredLimit& limit, JsonWriter& json) {
   json.Object("currentLimit");
   if (limit.requests_per_unit != 0) json.Field("requestsPerUnit", limit.requests_per_unit);
   if (limit.unit != RuleUnit::kNone) {
-    json.Field("unit", kUnitTexts[static_cast<std::size_t>(UnitNumber(limit.unit))]);
+    json.Field("unit", UnitName(limit.unit));
   }
   if (!limit.name.empty()) json.Field("name", limit.name);
   if (limit.unit_multiplier != 1) json.Field("unitMultiplier", limit.unit_multiplier);
+  json.EndObject();
+}
+
+void AppendMap(const Metadata::Map& map, std::string& text);
+
+// Metadata are text, number, truth, null, a list or a map.
+void AppendMetadata(const Metadata& metadata, std::string& text) {
+  JsonWriter json(text);
+  if (const auto* const flag = std::get_if<bool>(&metadata.value)) {
+    json.Value(*flag);
+  } else if (const auto* const number = std::get_if<double>(&metadata.value)) {
+    std::array<char, 32> digits{};
+    const auto end = std::to_chars(digits.begin(), digits.end(), *number).ptr;
+    if (text.back() != '[' && text.back() != ':') text += ',';
+    text.append(digits.begin(), end);
+  } else if (const auto* const string = std::get_if<std::string>(&metadata.value)) {
+    json.Value(*string);
+  } else if (const auto* const list = std::get_if<Metadata::List>(&metadata.value)) {
+    json.Array();
+    for (const Metadata& element : *list) AppendMetadata(element, text);
+    json.EndArray();
+  } else if (const auto* const map = std::get_if<Metadata::Map>(&metadata.value)) {
+    AppendMap(*map, text);
+  } else {
+    json.Value(std::nullopt);
+  }
+}
+
+void AppendMap(const Metadata::Map& map, std::string& text) {
+  JsonWriter json(text);
+  json.Object();
+  for (const auto& [key, metadata] : map) {
+    json.Value(key);
+    text += ':';
+    AppendMetadata(metadata, text);
+  }
   json.EndObject();
 }
 
@@ -265,7 +298,19 @@ std::string JsonOf(const RateLimitAnswer& answer) {
     }
     json.EndObject();
   }
-  json.EndArray().EndObject();
+  json.EndArray();
+  if (!answer.headers.empty()) {
+    json.Array("responseHeadersToAdd");
+    for (const auto& [name, value] : answer.headers) {
+      json.Object().Field("key", name).Field("value", value).EndObject();
+    }
+    json.EndArray();
+  }
+  if (!answer.metadata.empty()) {
+    json.Name("dynamicMetadata");
+    AppendMap(answer.metadata, text);
+  }
+  json.EndObject();
   return text;
 }
 

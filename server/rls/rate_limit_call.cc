@@ -14,6 +14,7 @@
 #include "core/base/check.h"
 #include "core/base/status.h"
 #include "core/limiter/call_decider.h"
+#include "rls/answer_metadata.h"
 #include "rls/rule_policies.h"
 #include "rls/units.h"
 #include "server/commands/command_table.h"
@@ -103,16 +104,58 @@ std::string RateLimitDecision::Decide(const RateLimitCall& call) {
   work.ChargeVisits();
   // As after a command: a restart must not find the hold open again.
   if (work.has_expired_holds()) session_.delay().AwaitSaveOfChange();
-  answer_.is_over = verdict->over;
+  AnswerWith(matched, *verdict);
+  if (services().settings.Get(&Options::rls_metadata)) {
+    answer_.metadata = MetadataOf(call, matched, answer_);
+  }
+  return {};
+}
+
+void RateLimitDecision::AnswerWith(const MatchedCall& matched, const CallVerdict& verdict) {
+  answer_.is_over = verdict.over;
   for (const MatchedDescriptor& descriptor : matched.descriptors()) {
     DescriptorStatus& status = answer_.statuses.emplace_back();
     if (descriptor.answer == Matched::kDenied) status.is_over = true;
     if (descriptor.answer == Matched::kUnlimited) status.remaining = kRemainingMax;
     if (descriptor.answer == Matched::kPart) {
-      status = StatusOfPart(descriptor.part, matched, *verdict);
+      status = StatusOfPart(descriptor.part, matched, verdict);
     }
   }
-  return {};
+  answer_.headers = Headers(matched, verdict);
+}
+
+std::vector<AnsweredHeader> RateLimitDecision::Headers(const MatchedCall& matched,
+                                                       const CallVerdict& verdict) const {
+  const RlsHeaders kind = session_.worker().services.settings.Get(&Options::rls_headers);
+  const auto shown = kind == RlsHeaders::kNone ? std::nullopt : StatusOfHeaders(answer_);
+  if (!shown) return {};
+  if (kind == RlsHeaders::kReference) return ReferenceHeaders(answer_.statuses[*shown]);
+  std::vector<std::size_t> checks = {verdict.parts[matched.descriptors()[*shown].part].decider};
+  for (std::size_t i = 0; i < request_.checks.size(); ++i) {
+    const std::size_t part = parts_[i];
+    // Of the limits that calls bring for one bucket, the one that decides has the numbers.
+    const std::size_t check = request_.parts[part].checks == 1 ? verdict.parts[part].decider : i;
+    const bool is_repeated = check == i && (verdict.repeated >> i & 1) != 0;
+    if (!is_repeated && std::ranges::count(checks, check) == 0) checks.push_back(check);
+  }
+  std::vector<ToldLimit> told;
+  for (const std::size_t check : checks) {
+    const bool is_shadow = matched.parts()[parts_[check]].is_shadow;
+    if (is_shadow || limits_[check]->limit.shape().shadow) continue;
+    told.push_back(Tell(check, matched, verdict));
+  }
+  return LimitHeaders(told, answer_.is_over, verdict.now);
+}
+
+ToldLimit RateLimitDecision::Tell(std::size_t check, const MatchedCall& matched,
+                                  const CallVerdict& verdict) const {
+  const Rule* const rule = matched.parts()[parts_[check]].rule;
+  const bool is_named = rule != nullptr && !rule->limit->name.empty();
+  return {.name = is_named ? rule->limit->name : limits_[check]->name,
+          .limit = &limits_[check]->limit,
+          .decision = verdict.decisions[check],
+          .is_over = !verdict.decisions[check].allowed,
+          .is_quota = request_.parts[parts_[check]].quota};
 }
 
 absl::Status RateLimitDecision::Refusal(const MatchedCall& matched) {
@@ -236,7 +279,11 @@ DescriptorStatus RateLimitDecision::StatusOfPart(std::size_t part, const Matched
     shown.name = rule.name;
   }
   DescriptorStatus status = StatusOf(limit, shown, said.decision, said.over, verdict.now);
-  if (matched.parts()[part].is_shadow) status.is_over = false;
+  status.is_quota = request_.parts[part].quota;
+  if (matched.parts()[part].is_shadow) {
+    status.is_over = false;
+    status.retry_after.reset();
+  }
   return status;
 }
 

@@ -26,6 +26,7 @@
 #include "rls/answer.h"
 #include "rls/call.h"
 #include "rls/matched_call.h"
+#include "server/rls/limit_headers.h"
 #include "server/rls/rls_rules.h"
 #include "server/session/session.h"
 
@@ -54,6 +55,12 @@ class RateLimitDecision {
   [[nodiscard]] absl::Status AddInline(const MatchedPart& part);
   void AddLimit(const MatchedPart& part, CachedLimit& limit, LimitHint& hint);
   void Count(const CallVerdict& verdict);
+  void AnswerWith(const MatchedCall& matched, const CallVerdict& verdict);
+  // The fields that rls-headers asks for.
+  [[nodiscard]] std::vector<AnsweredHeader> Headers(const MatchedCall& matched,
+                                                    const CallVerdict& verdict) const;
+  [[nodiscard]] ToldLimit Tell(std::size_t check, const MatchedCall& matched,
+                               const CallVerdict& verdict) const;
   [[nodiscard]] DescriptorStatus StatusOfPart(std::size_t part, const MatchedCall& matched,
                                               const CallVerdict& verdict) const;
 

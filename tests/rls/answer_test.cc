@@ -3,8 +3,11 @@
 #include "rls/answer.h"
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -58,8 +61,9 @@ TEST(AnswerTest, AStatusTellsTheEndOfTheWindowOrTheTimeThatIsLeft) {
     const AnsweredLimit shown = {.requests_per_unit = 20, .unit = RuleUnit::kMinute};
     const DescriptorStatus status =
         StatusOf(LimitOf(row.limit), shown, row.decision, row.is_over, kNow);
-    EXPECT_EQ(status, (DescriptorStatus{row.is_over, shown, row.remaining, row.reset}))
-        << row.limit;
+    DescriptorStatus wanted = {row.is_over, shown, row.remaining, row.reset};
+    if (row.is_over) wanted.retry_after = row.decision.retry_after;
+    EXPECT_EQ(status, wanted) << row.limit;
   }
 }
 
@@ -90,6 +94,49 @@ TEST(AnswerTest, TheMessageHasAllStatuses) {
   EXPECT_FALSE(second.has_current_limit());
   EXPECT_FALSE(second.has_duration_until_reset());
   EXPECT_EQ(second.limit_remaining(), kRemainingMax);
+}
+
+TEST(AnswerTest, HeadersAreOfTheLastThatIsOverElseOfTheFewest) {
+  const auto status = [](std::uint32_t remaining, bool is_over = false, bool is_quota = false) {
+    return DescriptorStatus{.is_over = is_over,
+                            .limit = AnsweredLimit{.requests_per_unit = 9},
+                            .remaining = remaining,
+                            .reset_seconds = 7,
+                            .is_quota = is_quota};
+  };
+  const auto place = [](std::vector<DescriptorStatus> statuses) {
+    return StatusOfHeaders({.statuses = std::move(statuses)});
+  };
+  EXPECT_EQ(place({}), std::nullopt);
+  EXPECT_EQ(place({{.is_over = true}, {}}), std::nullopt) << "none has a limit";
+  EXPECT_EQ(place({status(5), {}, status(3), status(3)}), 2U);
+  EXPECT_EQ(place({status(0, true), status(0, true), status(0), {.is_over = true}}), 1U);
+  EXPECT_EQ(place({status(1), status(0, true, true), status(0)}), 1U) << "as one of the fewest";
+  const std::vector<AnsweredHeader> headers = {
+      {"RateLimit-Limit", "9"}, {"RateLimit-Remaining", "5"}, {"RateLimit-Reset", "7"}};
+  EXPECT_EQ(ReferenceHeaders(status(5)), headers);
+}
+
+TEST(AnswerTest, TheMessageHasHeadersAndMetadata) {
+  RateLimitAnswer answer;
+  answer.headers = {{"a", "1"}};
+  answer.metadata = {{"list", {Metadata::List{{true}, {1.5}, {}}}},
+                     {"map", {Metadata::Map{{"text", {std::string("x")}}}}}};
+  rls::RateLimitResponse message;
+  ASSERT_TRUE(message.ParseFromString(MessageOf(answer)));
+  ASSERT_EQ(message.response_headers_to_add_size(), 1);
+  EXPECT_EQ(message.response_headers_to_add(0).key(), "a");
+  EXPECT_EQ(message.response_headers_to_add(0).value(), "1");
+  const rls::Struct& sent = message.dynamic_metadata();
+  ASSERT_EQ(sent.fields_size(), 2);
+  const rls::List& list = sent.fields(0).value().list_value();
+  EXPECT_EQ(sent.fields(0).key(), "list");
+  EXPECT_TRUE(list.values(0).bool_value());
+  EXPECT_EQ(list.values(1).number_value(), 1.5);
+  EXPECT_EQ(list.values(2).kind_case(), rls::Value::kNullValue);
+  const rls::Struct& map = sent.fields(1).value().struct_value();
+  EXPECT_EQ(map.fields(0).key(), "text");
+  EXPECT_EQ(map.fields(0).value().string_value(), "x");
 }
 
 }  // namespace

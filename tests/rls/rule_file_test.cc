@@ -5,7 +5,6 @@
 #include <chrono>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/status.h"
+#include "tests/rls/metadata_text.h"
 #include "tests/support/temporary_directory.h"
 
 namespace weir {
@@ -170,26 +170,6 @@ TEST(RuleFileTest, WeirsOwnKeysMakeOtherLimits) {
 }
 
 // --- Metadata ---
-
-std::string TextOf(const Metadata& metadata) {
-  struct Writer {
-    std::string operator()(std::monostate) const { return "null"; }
-    std::string operator()(bool truth) const { return truth ? "true" : "false"; }
-    std::string operator()(double number) const { return absl::StrCat(number); }
-    std::string operator()(const std::string& text) const { return "\"" + text + "\""; }
-    std::string operator()(const Metadata::List& list) const {
-      std::string text = "[";
-      for (const Metadata& element : list) absl::StrAppend(&text, TextOf(element), ";");
-      return text + "]";
-    }
-    std::string operator()(const Metadata::Map& map) const {
-      std::string text = "{";
-      for (const auto& [key, value] : map) absl::StrAppend(&text, key, "=", TextOf(value), ";");
-      return text + "}";
-    }
-  };
-  return std::visit(Writer(), metadata.value);
-}
 
 std::string MetadataOf(std::string_view text) {
   const RuleFile file =

@@ -8,6 +8,8 @@ for OK without a bound, `OVER`, which is `OVER-` without a limit; and, behind `|
 OK or OVER. `!3` is an error of that number.
 """
 
+import struct
+
 from grpc_health_test import GrpcClient
 
 SHOULD_RATE_LIMIT = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit"
@@ -48,9 +50,11 @@ def fields_of(message):
 
     while at < len(message):
         tag = read()
-        value = read()
-        if tag & 7 == 2:
-            value, at = message[at:at + value], at + value
+        size = {0: 0, 1: 8, 2: None}[tag & 7]
+        value = read() if size != 8 else 0
+        if size != 0:
+            size = size or value
+            value, at = message[at:at + size], at + size
         found.setdefault(tag >> 3, []).append(value)
     return found
 
@@ -87,6 +91,21 @@ def request_message(call, domain):
     return message + number_field(3, int(hits or 0))
 
 
+def value_of(message):
+    """A google.protobuf.Value as Python's."""
+    (field, (value,)), = fields_of(message).items()
+    if field == 6:
+        return [value_of(element) for element in fields_of(value).get(1, [])]
+    return {1: lambda: None, 2: lambda: struct.unpack("<d", value)[0], 3: lambda: value.decode(),
+            4: lambda: bool(value), 5: lambda: struct_of(value)}[field]()
+
+
+def struct_of(message):
+    """A google.protobuf.Struct as a dict."""
+    entries = map(fields_of, fields_of(message).get(1, []))
+    return {entry[1][0].decode(): value_of(entry[2][0]) for entry in entries}
+
+
 class Status:
     """The status of a descriptor."""
 
@@ -117,10 +136,15 @@ class Answer:
 
     def __init__(self, body, error, text=""):
         self.error, self.text, self.statuses, self.is_over = error, text, [], False
+        self.headers, self.metadata = {}, None
         if error == "0":
             fields = fields_of(body[5:])
             self.is_over = fields[1] == [2]
             self.statuses = [Status(message) for message in fields.get(2, [])]
+            for header in map(fields_of, fields.get(3, [])):
+                self.headers[header[1][0].decode()] = header[2][0].decode()
+            if 6 in fields:
+                self.metadata = struct_of(fields[6][0])
 
     def __str__(self):
         if self.error != "0":

@@ -54,6 +54,43 @@ class RowsTest(RlsServerTest):
         self.assertIn((reset + before) % 3600, (0, 1, 3599))
         self.assertTrue(1 <= reset <= 3600)
 
+    def test_metadata(self):
+        server = self.start_rls(RULES["E"], "--rls-metadata=true")
+        client, redis = self.client(), self.connect(server)
+
+        def attempt():
+            for service in (1, 2):
+                metadata = client.ask("service=service_1; service=service_2", "rl").metadata
+                self.assertEqual(metadata["metadata"], {
+                    "service_with_quota": {"name": f"service_{service}"}, "tier": 2})
+            over, passing = metadata["descriptors"]
+            self.assertTrue(0 < over.pop("retryAfterMs") <= 60_000)
+            self.assertEqual(over, {"code": "OVER_LIMIT", "entries": ["service=service_1"]})
+            self.assertEqual(passing, {"code": "OK", "entries": ["service=service_2"]})
+
+        self.within_a_minute(attempt, lambda: redis.call("FLUSHALL"))
+        self.assertEqual(client.ask("foo=pelle #2", "rl").metadata, {
+            "domain": "rl", "descriptors": [{"entries": ["foo=pelle"], "code": "OK"}],
+            "hitsAddend": 2})
+
+    def test_headers_of_the_reference(self):
+        self.start_rls(RULES["E"], "--rls-headers=reference")
+        client = self.client()
+
+        def numbers(call):
+            answer = client.ask(call, "rl")
+            fields = [answer.headers[f"RateLimit-{name}"]
+                      for name in ("Limit", "Remaining", "Reset")]
+            return tuple(map(int, fields)), answer.statuses
+
+        seen, statuses = numbers("foo=h; foo=h/bar=b")
+        self.assertEqual(seen, (2, 1, statuses[0].reset))
+        seen, statuses = numbers("foo=h/bar=banned; foo=h2")
+        self.assertEqual(seen, (0, 0, statuses[0].reset))
+        for _ in range(2):
+            self.assertEqual(numbers("service=service_1")[0][:2], (1, 0))
+        self.assertEqual(client.ask("none", "rl").headers, {})
+
     def test_a_message_that_is_too_long_is_over_the_limit(self):
         self.start_rls(RULES["B"])
         self.assertEqual(str(self.client().ask_too_much()), " | OVER")

@@ -112,7 +112,12 @@ inline const std::map<std::string_view, std::vector<OptionExample>> kGoodOptions
     {"requirepass-file", {{"pass.txt", "\"pass.txt\"", "pass.txt"}}},
     {"reset-clock", {{"true", "true", "true"}, {"false", "false", "false"}}},
     {"rls-config", {{"/etc/weir/rls", "\"/etc/weir/rls\"", "/etc/weir/rls"}}},
+    {"rls-headers",
+     {{"reference", "reference", "reference"},
+      {"ratelimit", "ratelimit", "ratelimit"},
+      {"none", "\"none\"", "none"}}},
     {"rls-merge-domains", {{"true", "true", "true"}, {"false", "false", "false"}}},
+    {"rls-metadata", {{"true", "true", "true"}, {"false", "false", "false"}}},
     {"rls-quota", {{"true", "true", "true"}, {"false", "false", "false"}}},
     {"rls-shadow", {{"true", "true", "true"}, {"false", "false", "false"}}},
     {"sentinel", {{"weir", "\"weir\"", "weir"}, {"", "\"\"", ""}}},
@@ -232,7 +237,9 @@ inline const std::map<std::string_view, OptionMistakes> kBadOptions = {
     {"requirepass-file", {}},  // any text may be a path
     {"reset-clock", {{"on", "1"}, "true or false"}},
     {"rls-config", {}},  // any text may be a path
+    {"rls-headers", {{"", "None", "draft"}, "one of none, reference, ratelimit"}},
     {"rls-merge-domains", {{"on", "1"}, "true or false"}},
+    {"rls-metadata", {{"on", "1"}, "true or false"}},
     {"rls-quota", {{"on", "1"}, "true or false"}},
     {"rls-shadow", {{"on", "1"}, "true or false"}},
     {"sentinel", {}},

@@ -133,7 +133,7 @@ struct Change {
   std::string_view redis_name = {};
   std::string_view redis_value = {};
 };
-constexpr std::array<Change, 28> kChanges = {{
+constexpr std::array<Change, 30> kChanges = {{
     {"ack-replicas", "2"},
     {"ack-timeout", "50ms"},
     {"latency-monitor-threshold", "7"},
@@ -156,6 +156,8 @@ constexpr std::array<Change, 28> kChanges = {{
     {"replica-announced", "no"},
     {"replica-priority", "0"},
     {"replica-serve-stale-data", "no"},
+    {"rls-headers", "reference"},
+    {"rls-metadata", "true"},
     {"rls-quota", "true"},
     {"rls-shadow", "true"},
     {"slowlog-log-slower-than", "-1"},

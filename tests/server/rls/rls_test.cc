@@ -294,6 +294,44 @@ TEST_F(RlsTest, ReadsWholeNumbersOfAnyForm) {
   }
 }
 
+TEST_F(RlsTest, AnswersHaveHeaders) {
+  Conversation redis(*server_);
+  const auto headers = [&](std::string_view user) {
+    rls::RateLimitResponse response;
+    EXPECT_TRUE(response.ParseFromString(client_->Call(kMethod, Asking(user)).body.substr(5)));
+    std::string text;
+    for (const rls::Header& header : response.response_headers_to_add()) {
+      absl::StrAppend(&text, header.key(), ": ", header.value(), "\n");
+    }
+    return text;
+  };
+  EXPECT_EQ(headers("a"), "");
+  redis.Run("CONFIG SET rls-headers reference");
+  EXPECT_THAT(headers("a"), testing::MatchesRegex("RateLimit-Limit: 2\nRateLimit-Remaining: 0\n"
+                                                  "RateLimit-Reset: [0-9]+\n"));
+  redis.Run("CONFIG SET rls-headers ratelimit");
+  EXPECT_THAT(headers("b"), testing::MatchesRegex("RateLimit-Policy: .per_user.;q=2;w=3600\n"
+                                                  "RateLimit: .per_user.;r=1;t=[0-9]+\n"));
+  EXPECT_THAT(headers("a"),
+              testing::MatchesRegex("RateLimit-Policy: .per_user.;q=2;w=3600\n"
+                                    "RateLimit: .per_user.;r=0;t=[0-9]+\nRetry-After: [0-9]+\n"));
+}
+
+TEST_F(RlsTest, AnswersHaveMetadata) {
+  Conversation redis(*server_);
+  redis.Run("CONFIG SET rls-metadata true");
+  redis.Run("CONFIG SET rls-headers reference");
+  Write("domain: shop\ndescriptors:\n- {key: user, metadata: {'a\"b': [1, 2.5, null, yes]}}\n");
+  ASSERT_TRUE(rules_->Load().ok());
+  HttpConversation http(*server_);
+  constexpr std::string_view kCall =
+      R"({"domain":"shop","descriptors":[{"entries":[{"key":"user","value":"a"}]}]})";
+  EXPECT_EQ(BodyOf(http.Post("/json", kCall)),
+            R"({"overallCode":"OK","statuses":[{"code":"OK"}],"dynamicMetadata":{"domain":"shop",)"
+            R"("descriptors":[{"entries":["user=a"],"code":"OK"}],)"
+            R"("metadata":{"a\"b":[1,2.5,null,true]}}})");
+}
+
 TEST_F(RlsTest, TellsItsHealth) {
   HttpConversation http(*server_);
   EXPECT_EQ(BodyOf(http.Get("/healthcheck")), "OK");
