@@ -72,7 +72,7 @@ class PoliciesChanged {
   }
 
  private:
-  static constexpr std::size_t kCountMax = 2 * kPoliciesMax;
+  static constexpr std::size_t kCountMax = 2 * kAllPoliciesMax;
 
   std::uint64_t floor_;
   std::uint64_t newest_;

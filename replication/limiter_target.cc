@@ -76,7 +76,7 @@ bool LimiterTarget::ApplyPolicyList(std::string_view body, Part part) {
   };
   append(list_.policies, changes->policies);
   append(list_.kept, changes->kept);
-  if (list_.policies.size() + list_.kept.size() > kPoliciesMax) return false;
+  if (list_.policies.size() + list_.kept.size() > kAllPoliciesMax) return false;
   list_.next_id = changes->next_id;
   if (part.last) dropped_ += policies_.Apply(std::exchange(list_, {}), true).dropped;
   return true;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 
 #include "absl/strings/str_cat.h"
 
@@ -53,10 +52,19 @@ bool IsPolicys(const Limit& limit) {
 
 bool IsTheFiles(const Policy& policy) { return policy.from_file && !policy.retired; }
 
-bool IsOfRules(std::string_view name) { return name.starts_with(kRulePolicyPrefix); }
+bool HasRuleName(std::string_view name) { return name.starts_with(kRulePolicyPrefix); }
 
 bool Concerns(FilePart part, std::string_view name) {
-  return part == FilePart::kAll || IsOfRules(name) == (part == FilePart::kRules);
+  return part == FilePart::kAll || HasRuleName(name) == (part == FilePart::kRules);
+}
+
+// True if a policy of a file has these limits.
+bool HasAlready(const Policy& policy, const PolicyLimits& limits) {
+  const auto is_same = [](const PolicyLimit& a, const PolicyLimit& b) {
+    return a.limit.shape() == b.limit.shape() && a.cost == b.cost && a.keep == b.keep &&
+           a.label == b.label;
+  };
+  return IsTheFiles(policy) && std::ranges::equal(policy.limits, limits, is_same);
 }
 
 absl::Status CheckName(std::string_view name) {
@@ -67,6 +75,12 @@ absl::Status CheckName(std::string_view name) {
 
 absl::Status TooManyPolicies() {
   return absl::ResourceExhaustedError(absl::StrCat("too many policies: at most ", kPoliciesMax));
+}
+
+absl::Status TooManyRulePolicies() {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("too many policies of rules, with those that are retired: at most ",
+                   kRulePoliciesMax, " (RL.POLICY DEL deletes retired ones)"));
 }
 
 }  // namespace
@@ -129,7 +143,8 @@ std::optional<Limit> Policies::PresentLimit(const Limit& interned,
 // Every policy has one name and one id, which was given out.
 void Policies::CheckCounts() const {
   WEIR_CHECK(names_.size() == policies_.size());
-  WEIR_CHECK(policies_.size() <= kPoliciesMax);
+  WEIR_CHECK(rule_policies_ <= kRulePoliciesMax);
+  WEIR_CHECK(policies_.size() - rule_policies_ <= kPoliciesMax);
   WEIR_CHECK(override_count_ <= 2 * overrides_max_);
   WEIR_CHECK(next_id_ != kNoPolicy);
 }
@@ -180,6 +195,8 @@ void Policies::Put(Policy policy) {
   next_id_ = std::max(next_id_, Next(policy.id));
   std::shared_ptr<const Policy>& present = policies_[policy.name];
   WEIR_CHECK(!present || present->id == policy.id);
+  if (present && IsOfRules(*present)) --rule_policies_;
+  if (IsOfRules(policy)) ++rule_policies_;
   policy.overrides = present ? present->overrides : std::make_shared<Overrides>();
   present = std::make_shared<const Policy>(std::move(policy));
   CheckCounts();
@@ -197,7 +214,7 @@ void Policies::Store(std::string_view name, PolicyLimits limits, bool from_file)
 }
 
 absl::Status Policies::FromFile(std::string_view name) const {
-  const bool is_of_rules = rules_own_names_ && IsOfRules(name);
+  const bool is_of_rules = rules_own_names_ && HasRuleName(name);
   return absl::FailedPreconditionError(absl::StrCat(
       "policy ", Quote(name),
       is_of_rules ? " belongs to the rules of rls-config: change them there"
@@ -210,11 +227,10 @@ absl::Status Policies::Set(std::string_view name, PolicyLimits limits) {
   MutexLock lock(mutex_);
   const auto found = policies_.find(name);
   if (found != policies_.end() && IsTheFiles(*found->second)) return FromFile(name);
-  if (rules_own_names_ && IsOfRules(name)) return FromFile(name);
-  const bool ids_are_left = next_id_ != kThrottleOwner.policy;
-  if (found == policies_.end() && (policies_.size() >= kPoliciesMax || !ids_are_left)) {
-    return TooManyPolicies();
-  }
+  if (rules_own_names_ && HasRuleName(name)) return FromFile(name);
+  const bool is_new = found == policies_.end();
+  if (is_new && next_id_ == kThrottleOwner.policy) return TooManyPolicies();
+  if ((is_new || IsOfRules(*found->second)) && !HasRoom(false)) return TooManyPolicies();
   Store(name, std::move(limits), false);
   Changed();
   return absl::OkStatus();
@@ -225,6 +241,7 @@ void Policies::Remove(ByName::iterator found) {
   MarkPolicyChanged(policy.id);
   WEIR_CHECK(override_count_ >= policy.overrides->size());
   override_count_ -= policy.overrides->size();
+  if (IsOfRules(policy)) --rule_policies_;
   deleted_.emplace_back(policy.id, policy.overrides);
   overridden_.erase(policy.id);
   names_.erase(policy.id);
@@ -288,9 +305,35 @@ absl::StatusOr<bool> Policies::RemoveOverride(std::string_view name, std::string
   return RemoveOverrideOf(*found->second, key);
 }
 
+absl::Status Policies::CheckFile(const absl::btree_set<std::string_view>& listed,
+                                 FilePart part) const {
+  std::size_t rules = 0;
+  std::size_t added = 0;
+  for (const std::string_view name : listed) {
+    if (!Concerns(part, name)) return FromFile(name);
+    if (HasRuleName(name)) ++rules;
+    const auto found = policies_.find(name);
+    if (found == policies_.end()) {
+      ++added;
+    } else if (part == FilePart::kRules && !found->second->from_file) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("policy ", Quote(name),
+                       " was made by a client, and a rule needs its name: RL.POLICY DEL"));
+    }
+  }
+  std::size_t others = listed.size() - rules;
+  for (const auto& [name, policy] : policies_) {
+    if (!listed.contains(name)) ++(IsOfRules(*policy) ? rules : others);
+  }
+  if (rules > kRulePoliciesMax) return TooManyRulePolicies();
+  const std::uint32_t ids_left = NumberOf(kThrottleOwner.policy) - NumberOf(next_id_);
+  if (others > kPoliciesMax || added > ids_left) return TooManyPolicies();
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<std::shared_ptr<const Policy>>> Policies::ReplaceFile(
     const std::vector<std::pair<std::string, PolicyLimits>>& file, FilePart part) {
-  std::set<std::string_view> listed;
+  absl::btree_set<std::string_view> listed;
   for (const auto& [name, limits] : file) {
     WEIR_RETURN_IF_ERROR(CheckName(name));
     WEIR_RETURN_IF_ERROR(CheckLabels(limits));
@@ -298,18 +341,7 @@ absl::StatusOr<std::vector<std::shared_ptr<const Policy>>> Policies::ReplaceFile
   }
   MutexLock lock(mutex_);
   rules_own_names_ = part != FilePart::kAll;
-  for (const std::string_view name : listed) {
-    if (!Concerns(part, name)) return FromFile(name);
-  }
-  const auto unlisted = std::ranges::count_if(
-      policies_, [&](const auto& entry) { return !listed.contains(entry.first); });
-  if (static_cast<std::size_t>(unlisted) + listed.size() > kPoliciesMax) return TooManyPolicies();
-  const auto is_new = [&](std::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return policies_.find(name) == policies_.end();
-  };
-  const auto added = std::ranges::count_if(listed, is_new);
-  const std::uint32_t ids_left = NumberOf(kThrottleOwner.policy) - NumberOf(next_id_);
-  if (static_cast<std::uint64_t>(added) > ids_left) return TooManyPolicies();
+  WEIR_RETURN_IF_ERROR(CheckFile(listed, part));
   std::vector<std::shared_ptr<const Policy>> retired;
   for (auto& [name, policy] : policies_) {
     if (!IsTheFiles(*policy) || listed.contains(name) || !Concerns(part, name)) continue;
@@ -319,8 +351,14 @@ absl::StatusOr<std::vector<std::shared_ptr<const Policy>>> Policies::ReplaceFile
     MarkPolicyChanged(policy->id);
     retired.push_back(policy);
   }
-  for (const auto& [name, limits] : file) Store(name, limits, true);
-  Changed();
+  bool is_changed = !retired.empty();
+  for (const auto& [name, limits] : file) {
+    const auto found = policies_.find(name);
+    if (found != policies_.end() && HasAlready(*found->second, limits)) continue;
+    Store(name, limits, true);
+    is_changed = true;
+  }
+  if (is_changed) Changed();
   return retired;
 }
 

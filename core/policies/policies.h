@@ -4,11 +4,11 @@
 // version() has changed, so readers rarely meet a writer. Overrides are looked up for each request,
 // under their policy's mutex, and only if the policy has some.
 //
-// Thread-safe. There are at most kPoliciesMax policies, and at most kOverridesMax overrides of all
-// policies together. A replica may have up to twice as many overrides while it still has some of
-// its own beside those of its primary. Cost: a mutex and a hash look-up; All() and the file's
-// replacement visit every policy, Apply() visits every override that it gets, and the functions
-// about a partition visit its overrides.
+// Thread-safe. There are at most kPoliciesMax policies, besides them kRulePoliciesMax of rules, and
+// at most kOverridesMax overrides of all policies together. A replica may have up to twice as many
+// overrides while it still has some of its own beside those of its primary. Cost: a mutex and a
+// hash look-up; All() and the file's replacement visit every policy, Apply() visits every override
+// that it gets, and the functions about a partition visit its overrides.
 #pragma once
 
 #include <algorithm>
@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
@@ -37,7 +38,10 @@
 
 namespace weir {
 
-inline constexpr std::size_t kPoliciesMax = 10'000;
+inline constexpr std::size_t kPoliciesMax = 10'000;  // without those of rules
+// Those of 10,000 rules and their inline limits, and as many that are retired.
+inline constexpr std::size_t kRulePoliciesMax = 20'002;
+inline constexpr std::size_t kAllPoliciesMax = kPoliciesMax + kRulePoliciesMax;
 inline constexpr std::size_t kOverridesMax = 1'000'000;
 
 // How the names of the policies begin that are made from rules of Envoy's rate limit service.
@@ -129,8 +133,9 @@ class Policies {
 
   // Replaces all policies of files that `part` names by `file`, at once. Policies that it no longer
   // has are retired: they keep their limits, overrides and buckets until Delete, or until the file
-  // has them again. If SET made a policy of the same name, it becomes the file's and keeps its
-  // buckets. Returns the policies that this call has retired. Fails as Set does, with nothing
+  // has them again. If SET made a policy of the same name, it becomes the policy file's and keeps
+  // its buckets; rules do not take such a name (kFailedPrecondition). What stays the same is not
+  // logged. Returns the policies that this call has retired. Fails as Set does, with nothing
   // changed. Requires: distinct names.
   absl::StatusOr<std::vector<std::shared_ptr<const Policy>>> ReplaceFile(
       const std::vector<std::pair<std::string, PolicyLimits>>& file,
@@ -186,6 +191,17 @@ class Policies {
   // Policy and key of an override.
   using OverrideKey = std::pair<PolicyId, std::string>;
 
+  [[nodiscard]] static bool IsOfRules(const Policy& policy) noexcept {
+    return policy.from_file && policy.name.starts_with(kRulePolicyPrefix);
+  }
+  // True if one more policy, of rules or not, is within the bounds.
+  [[nodiscard]] bool HasRoom(bool of_rules) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return of_rules ? rule_policies_ < kRulePoliciesMax
+                    : policies_.size() - rule_policies_ < kPoliciesMax;
+  }
+  // Fails if the policies would be too many, or a rule's name is a client's.
+  [[nodiscard]] absl::Status CheckFile(const absl::btree_set<std::string_view>& listed,
+                                       FilePart part) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Put(Policy policy) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   [[nodiscard]] bool PutOverride(const Policy& policy, std::string_view key, PolicyLimits limits)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -221,6 +237,7 @@ class Policies {
   mutable Mutex mutex_;
   ByName policies_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<PolicyId, std::string> names_ ABSL_GUARDED_BY(mutex_);  // by id
+  std::size_t rule_policies_ ABSL_GUARDED_BY(mutex_) = 0;  // for which IsOfRules is true
   PolicyId next_id_ ABSL_GUARDED_BY(mutex_){1};
   bool rules_own_names_ ABSL_GUARDED_BY(mutex_) = false;  // those with kRulePolicyPrefix
   std::size_t override_count_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -50,7 +50,7 @@ bool Policies::Restore(const Policy& policy) {
   MutexLock lock(mutex_);
   const bool id_is_free = IsPolicyId(policy.id) && !names_.contains(policy.id);
   if (!id_is_free || !IsLabel(policy.name) || policies_.contains(policy.name) ||
-      policies_.size() >= kPoliciesMax) {
+      !HasRoom(IsOfRules(policy))) {
     return false;
   }
   Policy restored = policy;
@@ -106,7 +106,10 @@ bool Policies::ApplyPolicy(const Policy& policy) {
   if (same_name != policies_.end() && same_name->second->id != policy.id) Remove(same_name);
   const std::shared_ptr<const Policy> same_id = FindByIdLocked(policy.id);
   if (same_id && same_id->name != policy.name) Remove(policies_.find(same_id->name));
-  if (policies_.size() >= kPoliciesMax && !policies_.contains(policy.name)) return false;
+  const auto present = policies_.find(policy.name);
+  const bool of_rules = IsOfRules(policy);
+  const bool needs_room = present == policies_.end() || IsOfRules(*present->second) != of_rules;
+  if (needs_room && !HasRoom(of_rules)) return false;
   MarkPolicyChanged(policy.id);
   Put(policy);
   return true;

@@ -123,7 +123,7 @@ TEST_F(LimiterTargetTest, OverridesAreReplacedWithTheirPartition) {
 
 TEST_F(LimiterTargetTest, AListOfTooManyPoliciesIsRefused) {
   PolicyChanges list;
-  for (std::uint32_t id = 1; id <= kPoliciesMax; ++id) list.kept.push_back(PolicyId{id});
+  for (std::uint32_t id = 1; id <= kAllPoliciesMax; ++id) list.kept.push_back(PolicyId{id});
   std::string body;
   WritePolicies(list, kPoliciesBytes, [&](std::string_view bytes, bool) { body = bytes; });
   EXPECT_TRUE(target_.ApplyPolicyList(body, {.first = true, .last = false}));

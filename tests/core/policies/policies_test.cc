@@ -169,6 +169,10 @@ TEST_F(PoliciesTest, VersionMovesWithEveryChange) {
   EXPECT_FALSE(moved());
   EXPECT_TRUE(policies_.Delete("a").ok());
   EXPECT_TRUE(moved());
+  Replace({{"a", LimitsOf({"1/s"})}});
+  EXPECT_TRUE(moved());
+  Replace({{"a", LimitsOf({"1/s"})}});
+  EXPECT_FALSE(moved()) << "nothing has changed";
   Replace({});
   EXPECT_TRUE(moved());
 }
@@ -205,25 +209,6 @@ TEST_F(PoliciesTest, NamesAreLabels) {
   }
   EXPECT_EQ(StdView(policies_.Set("a b", LimitsOf({"10/s"})).message()),
             "policy name 'a b' must be 1 to 64 of letters, digits, _ - . :");
-}
-
-TEST_F(PoliciesTest, ThoseOfRulesAreReplacedByThemselves) {
-  const PolicyLimits limits = LimitsOf({"1/s"});
-  Set("rls:before", {"1/s"});
-  ASSERT_TRUE(policies_.ReplaceFile({{"rls:a", limits}}, FilePart::kRules).ok());
-  ASSERT_TRUE(policies_.ReplaceFile({{"b", limits}}, FilePart::kOthers).ok());
-  EXPECT_FALSE(policies_.Find("rls:a")->retired);
-  ASSERT_TRUE(policies_.ReplaceFile({}, FilePart::kRules).ok());
-  EXPECT_TRUE(policies_.Find("rls:a")->retired);
-  EXPECT_FALSE(policies_.Find("b")->retired);
-  constexpr std::string_view kError =
-      "policy 'rls:c' belongs to the rules of rls-config: change them there";
-  EXPECT_EQ(StdView(policies_.Set("rls:c", limits).message()), kError);
-  const auto other = policies_.ReplaceFile({{"rls:c", limits}}, FilePart::kOthers);
-  EXPECT_EQ(StdView(other.status().message()), kError);
-  EXPECT_TRUE(policies_.Delete("rls:a").ok());
-  ASSERT_TRUE(policies_.ReplaceFile({}).ok());
-  EXPECT_TRUE(policies_.Set("rls:c", limits).ok());
 }
 
 // An id is never used again, and the last one stands for CL.THROTTLE.
