@@ -3,14 +3,20 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
 #include <string_view>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include <spdlog/spdlog.h>
 
 #include "core/base/status.h"
+#include "core/limiter/isolation.h"
+#include "core/limiter/limiter_upkeep.h"
+#include "core/policies/overrides.h"
 #include "rls/rule_file.h"
 #include "rls/rule_folder.h"
 #include "rls/rule_policies.h"
@@ -18,6 +24,9 @@
 
 namespace weir {
 namespace {
+
+// A policy that is retired stays for so long at least.
+constexpr Nanos kRetiredTime = std::chrono::hours{1};
 
 absl::StatusOr<std::shared_ptr<const RlsRules::Set>> ReadRules(const Options& options) {
   const absl::StatusOr<RulePaths> paths = FindRuleFiles(options.rls_config);
@@ -38,6 +47,27 @@ absl::StatusOr<std::shared_ptr<const RlsRules::Set>> ReadRules(const Options& op
   }
   return std::make_shared<const RlsRules::Set>(
       RlsRules::Set{*std::move(tree), std::move(words), std::move(policies->policies)});
+}
+
+// The longest time until all buckets of a policy are full, which may owe their limit twice.
+Nanos TimeToFill(const Policy& policy) {
+  Nanos longest{0};
+  for (const PolicyLimit& limit : policy.limits) {
+    const LimitShape& shape = limit.limit.shape();
+    const Nanos windows =
+        shape.algorithm == Algorithm::kFixedWindow ? shape.period : 2 * shape.period;
+    longest = std::max(longest, shape.has_calendar() ? kPeriodMax : windows);
+  }
+  Nanos longest_ban{0};
+  for (const GreatestNumbers& greatest : policy.greatest) {
+    longest = std::max(longest, 2 * greatest.capacity);
+    longest_ban = std::max(longest_ban, greatest.ban);
+  }
+  return longest + longest_ban;
+}
+
+bool IsRetiredRule(const Policy& policy) {
+  return policy.retired && policy.name.starts_with(kRulePolicyPrefix);
 }
 
 // True for the same limit, of any owner.
@@ -76,7 +106,9 @@ absl::Status RlsRules::Load() {
 absl::Status RlsRules::Use(const std::shared_ptr<const Set>& set) {
   const std::shared_ptr<const Set> before = Get();
   if (services_.rls.in_force.load() && services_.is_primary()) {
-    WEIR_RETURN_IF_ERROR(services_.ReplaceRulePolicies(Joined(before->policies, set->policies)));
+    const PolicyFile both = Joined(before->policies, set->policies);
+    WEIR_RETURN_IF_ERROR(MakeRoom(both));
+    WEIR_RETURN_IF_ERROR(services_.ReplaceRulePolicies(both));
     has_leftovers_ = true;
   }
   services_.rls.domains.store(set->tree.domains().size(), std::memory_order_relaxed);
@@ -89,19 +121,94 @@ absl::Status RlsRules::Use(const std::shared_ptr<const Set>& set) {
 }
 
 absl::Status RlsRules::MakePolicies() {
-  WEIR_RETURN_IF_ERROR(services_.ReplaceRulePolicies(Get()->policies));
+  const std::shared_ptr<const Set> set = Get();
+  WEIR_RETURN_IF_ERROR(MakeRoom(set->policies));
+  WEIR_RETURN_IF_ERROR(services_.ReplaceRulePolicies(set->policies));
+  NoteRetired();
   has_leftovers_ = false;
   services_.rls.in_force.store(true);
   return absl::OkStatus();
 }
 
-bool RlsRules::HasPolicies() const {
+bool RlsRules::HasPolicies() {
+  const std::uint64_t version = services_.policies.version();
+  if (version == version_seen_) return true;
   const std::shared_ptr<const Set> set = Get();
-  return std::ranges::all_of(set->policies, [this](const auto& wanted) {
+  const bool has_all = std::ranges::all_of(set->policies, [this](const auto& wanted) {
     const std::shared_ptr<const Policy> policy = services_.policies.Find(wanted.first);
     return policy && policy->from_file && !policy->retired &&
            std::ranges::equal(policy->limits, wanted.second, AreEqual);
   });
+  version_seen_ = has_all ? version : 0;
+  return has_all;
+}
+
+absl::Status RlsRules::MakeRoom(const PolicyFile& policies_of_rules) {
+  absl::flat_hash_set<std::string_view> wanted;
+  for (const auto& [name, limits] : policies_of_rules) wanted.insert(name);
+  std::size_t others = 0;
+  for (const std::shared_ptr<const Policy>& policy : services_.policies.All()) {
+    const bool is_of_rules = policy->from_file && policy->name.starts_with(kRulePolicyPrefix);
+    if (is_of_rules && !wanted.contains(policy->name)) ++others;
+  }
+  if (wanted.size() + others <= kRulePoliciesMax) return absl::OkStatus();
+  PolicyFile present;
+  for (const auto& policy : policies_of_rules) {
+    if (services_.policies.Find(policy.first)) present.push_back(policy);
+  }
+  WEIR_RETURN_IF_ERROR(services_.ReplaceRulePolicies(present));
+  NoteRetired();
+  std::vector<Leaving> deleted;
+  for (const Leaving& retired : leaving_) {
+    if (wanted.size() + others - deleted.size() == kRulePoliciesMax) break;
+    const std::shared_ptr<const Policy> policy = services_.policies.Find(retired.name);
+    if (policy && policy->overrides->empty() && !wanted.contains(retired.name)) {
+      deleted.push_back(retired);
+    }
+  }
+  Delete(deleted);
+  return absl::OkStatus();
+}
+
+void RlsRules::NoteRetired() {
+  absl::flat_hash_map<std::string, Instant> since;
+  for (Leaving& retired : leaving_) since.emplace(std::move(retired.name), retired.since);
+  leaving_.clear();
+  const Instant now = services_.clock.Now();
+  for (const std::shared_ptr<const Policy>& policy : services_.policies.All()) {
+    if (!IsRetiredRule(*policy)) continue;
+    const Instant begin = since.try_emplace(policy->name, now).first->second;
+    const Nanos stays = std::max(TimeToFill(*policy), kRetiredTime);
+    leaving_.push_back({policy->name, begin, begin + stays});
+  }
+  std::ranges::stable_sort(leaving_, {}, &Leaving::since);
+}
+
+void RlsRules::DeleteLeft(Instant now) {
+  std::vector<Leaving> left;
+  for (const Leaving& retired : leaving_) {
+    if (now >= retired.ends) left.push_back(retired);
+  }
+  if (left.empty()) return;
+  Delete(left);
+  std::erase_if(leaving_, [now](const Leaving& retired) { return now >= retired.ends; });
+}
+
+void RlsRules::Delete(std::span<const Leaving> retired) {
+  std::vector<PolicyId> deleted;
+  {
+    const Isolation isolation(services_.limiter.table());
+    for (const Leaving& one : retired) {
+      const std::shared_ptr<const Policy> policy = services_.policies.Find(one.name);
+      if (!policy || !IsRetiredRule(*policy) || !policy->overrides->empty()) continue;
+      const absl::StatusOr<PolicyId> id = services_.policies.Delete(one.name);
+      if (id.ok()) deleted.push_back(*id);
+    }
+  }
+  if (deleted.empty()) return;
+  spdlog::info("deleted {} policies of rules that have left", deleted.size());
+  const auto forget = [&upkeep = services_.upkeep, deleted] { upkeep.ForgetPolicies(deleted); };
+  if (!services_.run_aside(forget, [] {}).ok()) forget();
 }
 
 RlsRules::Traces RlsRules::LookAtFiles() const {
@@ -122,10 +229,13 @@ void RlsRules::Look() {
   if (services_.admission().loading()) return;
   if (!services_.is_primary()) {
     services_.rls.in_force.store(false);
+    leaving_.clear();
+    version_seen_ = 0;
   } else if (has_leftovers_ || !services_.rls.in_force.load() || !HasPolicies()) {
     const absl::Status made = MakePolicies();
     if (!made.ok()) spdlog::error("the rules are not in force: {}", StdView(made.message()));
   }
+  if (services_.rls.in_force.load()) DeleteLeft(services_.clock.Now());
   Traces present = LookAtFiles();
   const bool is_still = present == seen_;
   seen_ = std::move(present);

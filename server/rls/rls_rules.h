@@ -8,7 +8,9 @@
 //
 // A load is all or nothing: after a mistake in any file the rules stay as they were, and INFO has
 // the reason until a load succeeds. The limits of the rules are policies (rls/rule_policies.h),
-// which a primary makes, and a replica has from its primary.
+// which a primary makes, and a replica has from its primary. A rule that leaves retires its policy,
+// which is deleted when all its buckets are full, but not within an hour; sooner, the oldest first,
+// if policies need its place. One with overrides stays.
 //
 // Get() is thread-safe and costs a lock; the rest belongs to one thread, which may be busy for 15
 // us a rule.
@@ -16,12 +18,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 
+#include "core/base/instant.h"
 #include "core/base/mutex.h"
 #include "core/policies/policy_file.h"
 #include "rls/rule_tree.h"
@@ -47,7 +51,7 @@ class RlsRules {
   absl::Status MakePolicies();
   // Loads the rules again, and logs it, if the files have changed: two looks in a row must see the
   // same, so that half of a change is not read. Makes the policies on a primary that lacks some:
-  // one that has been a replica has those of another server.
+  // one that has been a replica has those of another server. Deletes those that have left.
   void Look();
 
   // Null before the first load.
@@ -59,16 +63,30 @@ class RlsRules {
  private:
   // What tells that the files have changed: their names, sizes, inodes and times.
   using Traces = std::vector<std::string>;
+  // A policy that is retired, and that is deleted at `ends` if it still is.
+  struct Leaving {
+    std::string name;
+    Instant since;
+    Instant ends;
+  };
 
   [[nodiscard]] Traces LookAtFiles() const;
   absl::Status Use(const std::shared_ptr<const Set>& set);
   // True if the server has the policies of the rules.
-  [[nodiscard]] bool HasPolicies() const;
+  [[nodiscard]] bool HasPolicies();
+  // Retires and deletes policies, as far as these would be too many.
+  absl::Status MakeRoom(const PolicyFile& policies_of_rules);
+  void NoteRetired();
+  void DeleteLeft(Instant now);
+  // Deletes those of these that are retired and have no override.
+  void Delete(std::span<const Leaving> retired);
 
   Services& services_;
-  Traces loaded_;               // of the files at the last load
-  Traces seen_;                 // at the last look
-  bool has_leftovers_ = false;  // policies of the rules before those of set_
+  Traces loaded_;                   // of the files at the last load
+  Traces seen_;                     // at the last look
+  bool has_leftovers_ = false;      // policies of the rules before those of set_
+  std::vector<Leaving> leaving_;    // the oldest first
+  std::uint64_t version_seen_ = 0;  // of the policies when they were those of the rules
   mutable Mutex mutex_;
   std::shared_ptr<const Set> set_ ABSL_GUARDED_BY(mutex_);
 };

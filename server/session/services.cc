@@ -112,10 +112,16 @@ absl::Status Services::ReplacePolicies(const PolicyFile& file, FilePart part) {
     return policies.ReplaceFile(file, part);
   }();
   if (!retired.ok()) return retired.status();
+  if (part == FilePart::kRules) {  // which may be 10,000
+    if (!retired->empty()) {
+      spdlog::warn("{} policies are retired, the first is '{}': the rules do not have them",
+                   retired->size(), retired->front()->name);
+    }
+    return absl::OkStatus();
+  }
   for (const std::shared_ptr<const Policy>& policy : *retired) {
-    spdlog::warn("policy '{}' is retired, with {} overrides: {} not have it", policy->name,
-                 policy->overrides->size(),
-                 part == FilePart::kRules ? "the rules do" : "the policy file does");
+    spdlog::warn("policy '{}' is retired, with {} overrides: the policy file does not have it",
+                 policy->name, policy->overrides->size());
   }
   return absl::OkStatus();
 }

@@ -213,6 +213,71 @@ TEST_F(RlsTest, PoliciesThatAreLostAreMadeAgain) {
   EXPECT_EQ(Verdict("a"), "OK 1");
 }
 
+TEST_F(RlsTest, PoliciesOfRulesThatHaveLeftAreDeletedWhenTheirBucketsAreFull) {
+  const auto find = [&](std::string_view name) { return server_->services.policies.Find(name); };
+  Write(
+      "domain: shop\ndescriptors:\n"
+      "- {key: minute, rate_limit: {unit: minute, requests_per_unit: 2}}\n"
+      "- {key: day, rate_limit: {unit: day, requests_per_unit: 2}}\n"
+      "- {key: own, rate_limit: {unit: minute, requests_per_unit: 2}}\n"
+      "- {key: back, rate_limit: {unit: minute, requests_per_unit: 2}}\n");
+  ASSERT_TRUE(rules_->Load().ok());
+  rules_->Look();
+  Conversation redis(*server_);
+  redis.Run("RL.POLICY OVERRIDE rls:shop.own k 5/s");
+  Write(kRules);
+  ASSERT_TRUE(rules_->Load().ok());
+  rules_->Look();
+  EXPECT_TRUE(find("rls:shop.minute")->retired);
+  server_->clock.Advance(std::chrono::minutes{59});
+  rules_->Look();
+  EXPECT_NE(find("rls:shop.minute"), nullptr);
+  Write(absl::StrCat(AbslView(kRules),
+                     "- {key: back, rate_limit: {unit: minute, requests_per_unit: 2}}\n"));
+  ASSERT_TRUE(rules_->Load().ok());
+  server_->clock.Advance(std::chrono::minutes{2});
+  rules_->Look();
+  EXPECT_EQ(find("rls:shop.minute"), nullptr);
+  EXPECT_FALSE(find("rls:shop.back")->retired);
+  server_->clock.Advance(std::chrono::hours{25});
+  rules_->Look();
+  EXPECT_EQ(find("rls:shop.day"), nullptr);
+  EXPECT_TRUE(find("rls:shop.own")->retired) << "it has an override";
+  EXPECT_EQ(Verdict("a"), "OK 1");
+}
+
+TEST_F(RlsTest, ManyRulesAreReplacedByOthersAgainAndAgain) {
+  for (const char letter : {'a', 'b', 'c', 'd'}) {
+    std::string rules = "domain: shop\ndescriptors:\n";
+    for (int i = 0; i < 9'000; ++i) {
+      absl::StrAppend(&rules, "- {key: ", std::string(1, letter), i,
+                      ", rate_limit: {unit: day, requests_per_unit: 2}}\n");
+    }
+    Write(rules);
+    ASSERT_TRUE(rules_->Load().ok());
+    rules_->Look();
+  }
+  const auto find = [&](std::string_view name) { return server_->services.policies.Find(name); };
+  EXPECT_EQ(find("rls:shop.a1"), nullptr) << "the oldest had to leave";
+  EXPECT_TRUE(find("rls:shop.c1")->retired);
+  EXPECT_FALSE(find("rls:shop.d1")->retired);
+}
+
+TEST_F(RlsTest, AReloadOfTheSameRulesChangesNothing) {
+  const std::uint64_t version = server_->services.policies.version();
+  ASSERT_TRUE(rules_->Load().ok());
+  rules_->Look();
+  EXPECT_EQ(server_->services.policies.version(), version);
+}
+
+TEST_F(RlsTest, AClientsPolicyIsAnErrorOfTheLoad) {
+  EXPECT_TRUE(server_->services.policies.ReplaceFile({}, FilePart::kAll).ok());
+  Conversation redis(*server_);
+  redis.Run("RL.POLICY DEL rls:shop.user");
+  redis.Run("RL.POLICY SET rls:shop.user 3/s");
+  EXPECT_THAT(std::string(rules_->MakePolicies().message()), HasSubstr("RL.POLICY DEL"));
+}
+
 TEST_F(RlsTest, PoliciesOfAnotherServerAreNotInForce) {
   EXPECT_TRUE(server_->services.policies.ReplaceFile({}, FilePart::kAll).ok());
   Conversation redis(*server_);
