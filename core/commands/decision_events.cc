@@ -8,6 +8,7 @@
 
 #include "core/base/status.h"
 #include "core/commands/reply_numbers.h"
+#include "core/plans/call_plan.h"
 #include "core/plans/choice.h"
 #include "core/rules/limit_counters.h"
 #include "core/rules/top_keys.h"
@@ -47,9 +48,13 @@ std::uint64_t CostOf(const Request& checks, const Verdict& verdict, std::size_t 
              : product;
 }
 
-std::string_view NameOf(const ParsedRequest& request, std::size_t check) {
-  const std::string_view name = request.limits[check]->counted_as;
+std::string_view NameOf(const CachedLimit& limit) {
+  const std::string_view name = limit.counted_as;
   return name.substr(0, name.find(' '));
+}
+
+std::string_view NameOf(const ParsedRequest& request, std::size_t check) {
+  return NameOf(*request.limits[check]);
 }
 
 std::string_view ShownKey(const Check& check) { return check.key.substr(0, kTopKeyBytesMax); }
@@ -94,6 +99,18 @@ void DecisionEvents::CollectCharge(const ParsedRequest& request, const Charged& 
     } else {
       const auto left = static_cast<std::uint64_t>(answer.decision.remaining);
       AddUsed(answer, SumOf(left, CostOf(request.checks, verdict, i, 1)), terms);
+    }
+  }
+}
+
+void DecisionEvents::CollectCall(const CallRequest& call, std::span<CachedLimit* const> of_checks,
+                                 const CallVerdict& verdict, const EventTerms& terms) {
+  std::size_t i = 0;
+  for (const CallPart& part : call.parts) {
+    for (const std::size_t end = i + part.checks; i < end; ++i) {
+      const bool is_repeated = (verdict.repeated >> i & 1) != 0;
+      if (part.shadow || is_repeated || verdict.decisions[i].allowed) continue;
+      AddDenied({call.checks[i], NameOf(*of_checks[i]), verdict.decisions[i]}, terms);
     }
   }
 }

@@ -20,6 +20,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,6 +34,9 @@
 #include "core/words/request.h"
 
 namespace weir {
+
+struct CallRequest;
+struct CallVerdict;
 
 enum class EventKind : std::uint8_t { kDenied, kUsed };
 
@@ -69,6 +73,10 @@ class DecisionEvents {
                const EventTerms& terms);
   // A charge that RL.ALLOW would not have admitted is a denial, as in RL.STATS.
   void CollectCharge(const ParsedRequest& request, const Charged& charged, const EventTerms& terms);
+  // Collects the denials of a call of Envoy's rate limit service, but for those of shadow rules.
+  // `of_checks`: the limit of each check.
+  void CollectCall(const CallRequest& call, std::span<CachedLimit* const> of_checks,
+                   const CallVerdict& verdict, const EventTerms& terms);
   // Collects those of a CL.THROTTLE request.
   void CollectThrottle(const Check& check, const Verdict& verdict, const EventTerms& terms);
 

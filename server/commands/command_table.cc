@@ -67,6 +67,15 @@ constexpr auto kRowOf = [] {
 
 std::span<const CommandSpec> CommandTable() noexcept { return kCommands; }
 
+const CommandSpec& RateLimitCallSpec() noexcept {
+  static constexpr CommandSpec kSpec = {.name = "RLS",
+                                        .arity = AtLeast(2),
+                                        .flags = kWrite | kDenyOom | kFast | kApplication,
+                                        .group = "limit",
+                                        .summary = "A call of Envoy's rate limit service."};
+  return kSpec;
+}
+
 const CommandSpec* FindCommand(std::string_view name) noexcept {
   if (name.empty()) return nullptr;
   std::size_t index = HashOf(name) % kRowOf.size();

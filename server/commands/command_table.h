@@ -11,6 +11,9 @@ namespace weir {
 // All rows, sorted by name, so that a container's subcommands follow it.
 [[nodiscard]] std::span<const CommandSpec> CommandTable() noexcept;
 
+// What a call of Envoy's rate limit service counts as. No client sends it, so it is no row.
+[[nodiscard]] const CommandSpec& RateLimitCallSpec() noexcept;
+
 // The row of "ping" or "client|id", in any case; null if there is none.
 [[nodiscard]] const CommandSpec* FindCommand(std::string_view name) noexcept;
 

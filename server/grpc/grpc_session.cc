@@ -9,6 +9,7 @@
 #include <spdlog/spdlog.h>
 
 #include "http2/grpc_message.h"
+#include "server/commands/command_table.h"
 #include "server/session/call.h"
 
 namespace weir {
@@ -109,7 +110,9 @@ void GrpcSession::AnswerWaiting() {
     }
     const std::string error = ErrorOfWait(*why, outcome);
     worker_.CountError(error);
-    worker_.services.rls.errors.fetch_add(1, std::memory_order_relaxed);
+    worker_.services.rls.CountError(RlsError::kUnavailable);
+    http_.requests.AddCall(RequestTally::Result::kError);
+    worker_.command_counters.Of(RateLimitCallSpec()).failed.Add();
     Fail(*stream, {GrpcStatus::kUnavailable, error});
   }
 }

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/ignore_case.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
 #include "server/commands/command_table.h"
@@ -143,6 +144,9 @@ void LatencyHistograms(Call& call) {
   std::vector<const CommandRows::value_type*> called;
   for (const std::string_view name : call.arguments()) {
     if (const CommandSpec* spec = FindCommand(name)) AddCalled(rows, *spec, called);
+    if (EqualsIgnoreCase(name, RateLimitCallSpec().name)) {
+      AddCalled(rows, RateLimitCallSpec(), called);
+    }
   }
   if (call.arguments().empty()) {
     for (const auto& row : rows) {

@@ -189,7 +189,12 @@ void HttpSession::FinishDelayed(std::string& replies, const WaitOutcome& outcome
         http_.responses.Add(request.group, 503);
         worker_.CountError(error);
         worker_.command_counters.Of(*request.spec).failed.Add();
-        if (AsksForTokens(*request.spec)) http_.requests.Add(RequestTally::Result::kError);
+        if (request.group == HttpRouteGroup::kRls) {
+          http_.requests.AddCall(RequestTally::Result::kError);
+          worker_.services.rls.CountError(RlsError::kUnavailable);
+        } else if (AsksForTokens(*request.spec)) {
+          http_.requests.Add(RequestTally::Result::kError);
+        }
       });
 }
 

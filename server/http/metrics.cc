@@ -22,6 +22,7 @@
 #include "core/commands/limit_totals.h"
 #include "core/limiter/limiter_upkeep.h"
 #include "core/rules/limit_counters.h"
+#include "server/commands/command_table.h"
 #include "server/config/version.h"
 #include "server/http/http_exchange.h"
 #include "server/http/http_route.h"
@@ -117,6 +118,10 @@ void CollectRequests(Scrape& scrape, Samples& samples) {
   for (std::size_t i = 0; i < kRequestResults.size(); ++i) {
     samples.Add(results.http[i], {{"face", "http"}, {"result", kRequestResults[i]}});
   }
+  if (scrape.services.options.rls_config.empty()) return;
+  for (std::size_t i = 0; i < kRequestResults.size(); ++i) {
+    samples.Add(results.rls[i], {{"face", "rls"}, {"result", kRequestResults[i]}});
+  }
 }
 
 void CollectDurations(Scrape& scrape, Samples& samples) {
@@ -168,6 +173,56 @@ void CollectIncompleteChecks(Scrape& scrape, Samples& samples) {
     samples.Add(checks, {{"route", route}});
   }
 }
+
+// --- Of Envoy's rate limit service ---
+
+// Visits the domains, of which those beyond metrics-max-limits are one.
+template <typename Visit>
+void ForEachDomain(Scrape& scrape, const Visit& visit) {
+  const auto most = static_cast<std::size_t>(scrape.services.options.metrics_max_limits);
+  std::size_t domains = 0;
+  std::array<std::uint64_t, 3> others{};
+  scrape.services.rls.ForEachDomain([&](std::string_view domain, const RlsDomainCounts& counts) {
+    const std::array<std::uint64_t, 3> numbers = {counts.ok.load(), counts.over_limit.load(),
+                                                  counts.no_match.load()};
+    const bool is_own = domain == "(unknown)" || domains++ < most;
+    if (is_own) return visit(MetricLabel(domain), numbers);
+    for (std::size_t i = 0; i < others.size(); ++i) others[i] += numbers[i];
+  });
+  if (domains > most) visit("(others)", others);
+}
+
+void CollectRlsCalls(Scrape& scrape, Samples& samples) {
+  ForEachDomain(scrape, [&](std::string_view domain, const auto& numbers) {
+    samples.Add(numbers[0], {{"domain", domain}, {"code", "ok"}});
+    samples.Add(numbers[1], {{"domain", domain}, {"code", "over_limit"}});
+  });
+}
+
+void CollectRlsNoMatch(Scrape& scrape, Samples& samples) {
+  ForEachDomain(scrape, [&](std::string_view domain, const auto& numbers) {
+    samples.Add(numbers[2], {{"domain", domain}});
+  });
+}
+
+void CollectRlsErrors(Scrape& scrape, Samples& samples) {
+  for (std::size_t i = 0; i < kRlsErrorNames.size(); ++i) {
+    samples.Add(scrape.services.rls.errors(static_cast<RlsError>(i)),
+                {{"code", kRlsErrorNames[i]}});
+  }
+}
+
+void CollectRlsLoads(Scrape& scrape, Samples& samples) {
+  samples.Add(scrape.services.rls.loads.load(), {{"result", "success"}});
+  samples.Add(scrape.services.rls.load_errors.load(), {{"result", "error"}});
+}
+
+void CollectRlsDurations(Scrape& scrape, Samples& samples) {
+  const auto row = scrape.Commands().find(&RateLimitCallSpec());
+  samples.AddDurations(row == scrape.Commands().end() ? CommandTotals() : row->second, {});
+}
+
+bool HasRls(const Services& services) { return !services.options.rls_config.empty(); }
 
 void CollectEvicted(Scrape& scrape, Samples& samples) {
   samples.Add(scrape.services.upkeep.counts().evicted, {{"full", "false"}});
@@ -259,8 +314,20 @@ constexpr Metric kMetrics[] = {
      "Checks that lacked the value of a variable, by the route of /check that they asked; "
      "without those of a route that skips such groups.",
      CollectIncompleteChecks},
-    {.measures = {"weir_rls_calls_total", "weir_rls_over_limit_total", "weir_rls_errors_total",
-                  "weir_rls_config_loads_total", "weir_rls_config_load_errors_total"}},
+    {"weir_rls_calls_total", "domain, code",
+     "Calls of Envoy's rate limit service that were decided: ok or over_limit.", CollectRlsCalls,
+     HasRls},
+    {"weir_rls_no_match_total", "domain", "Their descriptors that no rule has matched.",
+     CollectRlsNoMatch, HasRls},
+    {"weir_rls_errors_total", "code",
+     "Calls that were answered an error, which Envoy lets pass by default; and messages that are "
+     "too long, which are over the limit.",
+     CollectRlsErrors, HasRls},
+    {"weir_rls_duration_seconds", "", "The time that calls have kept a thread busy.",
+     CollectRlsDurations, HasRls},
+    {"weir_rls_config_loads_total", "result", "Loads of the rules: success or error.",
+     CollectRlsLoads, HasRls},
+    {.measures = {"weir_rls_config_failing"}},
     {.title = "The table",
      .measures = {"weir_buckets", "weir_table_bytes", "weir_limits", "weir_policies",
                   "weir_overrides"}},
@@ -304,9 +371,11 @@ constexpr Metric kMetrics[] = {
 };
 
 MetricFamily FamilyOf(std::string_view name, std::string_view help) {
-  const MetricType type = name == "weir_command_duration_seconds" ? MetricType::Histogram
-                          : name.ends_with("_total")              ? MetricType::Counter
-                                                                  : MetricType::Gauge;
+  const bool is_histogram =
+      name == "weir_command_duration_seconds" || name == "weir_rls_duration_seconds";
+  const MetricType type = is_histogram               ? MetricType::Histogram
+                          : name.ends_with("_total") ? MetricType::Counter
+                                                     : MetricType::Gauge;
   return {.name = std::string(name), .help = std::string(help), .type = type, .metric = {}};
 }
 

@@ -34,10 +34,13 @@ RequestTally::ByFace RequestTally::Read(const Services& services) {
   ByFace results{};
   for (std::size_t i = 0; i < counts_.size(); ++i) {
     results.http[i] = counts_[i].load(std::memory_order_relaxed);
+    results.rls[i] = calls_[i].load(std::memory_order_relaxed);
   }
   results.resp = ResultsOf(services);
   for (std::size_t i = 0; i < counts_.size(); ++i) {
-    results.resp[i] -= std::min(results.resp[i], results.http[i]);
+    const bool is_error = i == static_cast<std::size_t>(Result::kError);
+    const std::uint64_t others = results.http[i] + (is_error ? 0 : results.rls[i]);
+    results.resp[i] -= std::min(results.resp[i], others);
     resp_shown_[i] = std::max(resp_shown_[i], results.resp[i]);
   }
   results.resp = resp_shown_;

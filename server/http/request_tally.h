@@ -1,4 +1,5 @@
-// Counts the requests for tokens that come over HTTP, by their results.
+// Counts the requests for tokens that come over HTTP, and the calls of Envoy's rate limit service,
+// by their results.
 //
 // The counts of requests that INFO shows are those of all faces. Requests over RESP are the rest,
 // so RESP pays nothing for the distinction.
@@ -36,9 +37,15 @@ class RequestTally {
     counts_[static_cast<std::size_t>(result)].fetch_add(n, std::memory_order_relaxed);
   }
 
+  // Counts a call of Envoy's rate limit service.
+  void AddCall(Result result) noexcept {
+    calls_[static_cast<std::size_t>(result)].fetch_add(1, std::memory_order_relaxed);
+  }
+
   struct ByFace {
     RequestResults resp;
     RequestResults http;
+    RequestResults rls;
   };
   // A request over HTTP that another thread has not counted here yet may count as one over RESP;
   // `resp` never goes back for that.
@@ -46,6 +53,7 @@ class RequestTally {
 
  private:
   std::array<std::atomic<std::uint64_t>, kRequestResults.size()> counts_{};
+  std::array<std::atomic<std::uint64_t>, kRequestResults.size()> calls_{};
   Mutex mutex_;
   RequestResults resp_shown_ ABSL_GUARDED_BY(mutex_){};  // the highest that were returned
 };

@@ -8,14 +8,15 @@ namespace weir {
 CommandCounterTable::CommandCounterTable()
     : first_row_(CommandTable().data()),
       rows_(CommandTable().size()),
-      places_(std::make_unique<std::atomic<CommandCounters*>[]>(rows_)) {}
+      places_(std::make_unique<std::atomic<CommandCounters*>[]>(rows_ + 1)) {}
 
 CommandCounterTable::~CommandCounterTable() {
-  for (std::size_t i = 0; i < rows_; ++i) delete places_[i].load(std::memory_order_relaxed);
+  for (std::size_t i = 0; i <= rows_; ++i) delete places_[i].load(std::memory_order_relaxed);
 }
 
 std::atomic<CommandCounters*>& CommandCounterTable::CountersOf(
     const CommandSpec& spec) const noexcept {
+  if (&spec == &RateLimitCallSpec()) return places_[rows_];
   const auto row = static_cast<std::size_t>(&spec - first_row_);
   WEIR_DCHECK(row < rows_);
   return places_[row];

@@ -57,7 +57,7 @@ class CommandCounterTable {
   CommandCounterTable(const CommandCounterTable&) = delete;
   CommandCounterTable& operator=(const CommandCounterTable&) = delete;
 
-  // Requires: a row of the command table. For the owner.
+  // Requires: a row of the command table, or RateLimitCallSpec(). For the owner.
   [[nodiscard]] CommandCounters& Of(const CommandSpec& spec);
   // Null: it was never called. For any thread.
   [[nodiscard]] const CommandCounters* Find(const CommandSpec& spec) const noexcept;
@@ -67,7 +67,8 @@ class CommandCounterTable {
 
   const CommandSpec* const first_row_;
   const std::size_t rows_;
-  const std::unique_ptr<std::atomic<CommandCounters*>[]> places_;  // by row
+  // By row, and behind them that of RateLimitCallSpec().
+  const std::unique_ptr<std::atomic<CommandCounters*>[]> places_;
 };
 
 }  // namespace weir

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -13,11 +14,13 @@
 
 #include "core/base/check.h"
 #include "core/base/status.h"
+#include "core/commands/decision_events.h"
 #include "core/limiter/call_decider.h"
 #include "rls/answer_metadata.h"
 #include "rls/rule_policies.h"
 #include "rls/units.h"
 #include "server/commands/command_table.h"
+#include "server/session/observers.h"
 
 namespace weir {
 namespace {
@@ -69,6 +72,22 @@ bool IsInlineLimit(std::span<const CachedLimit> policy, std::size_t position, Na
          !shape.shadow && shape.ban == Nanos{0};
 }
 
+// A call as MONITOR and SLOWLOG show it: rls shop user=7,path=/x +5 #2. `+n` are a descriptor's own
+// hits, `-n` negative ones, `#n` those of the call.
+std::vector<std::string> WordsOf(const RateLimitCall& call) {
+  std::vector<std::string> words = {"rls", std::string(call.domain())};
+  for (const CallDescriptor& descriptor : call.descriptors()) {
+    std::string& text = words.emplace_back();
+    for (const auto& [key, value] : descriptor.entries) {
+      absl::StrAppend(&text, text.empty() ? "" : ",", AbslView(key), "=", AbslView(value));
+    }
+    const char* const sign = descriptor.gives_back ? "-" : "+";
+    if (descriptor.hits) words.push_back(absl::StrCat(sign, *descriptor.hits));
+  }
+  if (call.hits() != 0) words.push_back(absl::StrCat("#", call.hits()));
+  return words;
+}
+
 absl::Status TooManyRuleLimits() {
   return absl::InvalidArgumentError(absl::StrCat("ERR a call has at most ", kChecksMax, " limits"));
 }
@@ -76,10 +95,34 @@ absl::Status TooManyRuleLimits() {
 }  // namespace
 
 std::string RateLimitDecision::Decide(const RateLimitCall& call) {
-  Worker& worker = session_.worker();
-  worker.counters["total_commands_processed"].Add();
-  session_.client().record().last_command.store(&CommandOf(Way::kAsk), std::memory_order_relaxed);
+  session_.work().RestartStopwatch();
+  session_.worker().counters["total_commands_processed"].Add();
+  session_.client().record().last_command.store(&RateLimitCallSpec(), std::memory_order_relaxed);
   const MatchedCall matched(rules_->tree, call);
+  std::string error = DecideMatched(call, matched);
+  ShowToObservers(call, !error.empty());
+  return error;
+}
+
+void RateLimitDecision::ShowToObservers(const RateLimitCall& call, bool is_error) {
+  TurnWork& work = session_.work();
+  const Nanos begin = work.command_begin();
+  work.RestartStopwatch();
+  const Nanos duration = std::max(work.command_begin() - begin, Nanos{0});
+  CommandCounters& counters = session_.worker().command_counters.Of(RateLimitCallSpec());
+  counters.times.Count(duration);
+  counters.nanos.Add(static_cast<std::uint64_t>(duration.count()));
+  if (is_error) counters.failed.Add();
+  Observers& observers = services().observers;
+  if (!observers.AreInterested(duration)) return;
+  const std::vector<std::string> texts = WordsOf(call);
+  const std::vector<std::string_view> words(texts.begin(), texts.end());
+  observers.Show(RateLimitCallSpec(), words, now_, session_, duration);
+}
+
+std::string RateLimitDecision::DecideMatched(const RateLimitCall& call,
+                                             const MatchedCall& matched) {
+  Worker& worker = session_.worker();
   session_.work().Charge(call.descriptors().size() - 1 + matched.visits() / kVisitsPerUnit);
   if (absl::Status why = Refusal(matched); !why.ok()) return std::string(StdView(why.message()));
   worker.memo.BeginRequest();
@@ -100,7 +143,7 @@ std::string RateLimitDecision::Decide(const RateLimitCall& call) {
       Limiter::CallDecider(services().limiter)
           .Decide(request_, now_, session_.client().introducer());
   if (!verdict.ok()) return absl::StrCat("OOM ", verdict.status().message());
-  Count(*verdict);
+  Count(matched, *verdict);
   work.ChargeVisits();
   // As after a command: a restart must not find the hold open again.
   if (work.has_expired_holds()) session_.delay().AwaitSaveOfChange();
@@ -254,11 +297,29 @@ absl::Status RateLimitDecision::AddInline(const MatchedPart& part) {
 }
 
 // A call that has changed something waits as any change does.
-void RateLimitDecision::Count(const CallVerdict& verdict) {
-  services().rls.calls.fetch_add(1, std::memory_order_relaxed);
-  if (verdict.over) services().rls.over_limit.fetch_add(1, std::memory_order_relaxed);
+void RateLimitDecision::Count(const MatchedCall& matched, const CallVerdict& verdict) {
+  const auto add = [](std::atomic<std::uint64_t>& count, std::uint64_t n = 1) {
+    if (n > 0) count.fetch_add(n, std::memory_order_relaxed);
+  };
+  add(services().rls.calls);
+  if (verdict.over) add(services().rls.over_limit);
+  const std::span<const RuleDomain> domains = rules_->tree.domains();
+  RlsDomainCounts& of_domain =
+      matched.domain()
+          ? *rules_->counts[static_cast<std::size_t>(matched.domain() - domains.data())]
+          : services().rls.unknown;
+  add(verdict.over ? of_domain.over_limit : of_domain.ok);
+  add(of_domain.no_match, static_cast<std::uint64_t>(std::ranges::count_if(
+                              matched.descriptors(), [](const MatchedDescriptor& descriptor) {
+                                return !descriptor.rule && descriptor.answer != Matched::kPart;
+                              })));
   Worker& worker = session_.worker();
   worker.request_counters.CountCall(request_, limits_, verdict);
+  if (services().channels.IsHeard(static_cast<std::size_t>(EventKind::kDenied))) {
+    const Nanos interval = services().settings.Get(&Options::notify_interval);
+    worker.events.CollectCall(request_, limits_, verdict, {.now = now_, .interval = interval});
+    session_.work().Charge(worker.PublishEvents());
+  }
   if (verdict.changes) session_.delay().AwaitChange();
 }
 

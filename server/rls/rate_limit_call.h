@@ -38,14 +38,16 @@ class RateLimitDecision {
   RateLimitDecision(Session& session, const RlsRules& rules, Instant now)
       : session_(session), rules_(rules.Get()), now_(now) {}
 
-  // Decides the call for the session's user. Returns the error, with its prefix, or an empty text.
-  // Once only. `call` must outlive the answer.
+  // Decides the call for the session's user, and shows it to the observers as a command. Returns
+  // the error, with its prefix, or an empty text. Once only. `call` must outlive the answer.
   [[nodiscard]] std::string Decide(const RateLimitCall& call);
 
   // After a call without an error. Views the call and the object.
   [[nodiscard]] const RateLimitAnswer& answer() const noexcept { return answer_; }
 
  private:
+  [[nodiscard]] std::string DecideMatched(const RateLimitCall& call, const MatchedCall& matched);
+  void ShowToObservers(const RateLimitCall& call, bool is_error);
   [[nodiscard]] Services& services() const { return session_.worker().services; }
   // Returns why the user, or the server now, does not decide these; OK if nothing is against it.
   [[nodiscard]] absl::Status Refusal(const MatchedCall& matched);
@@ -54,7 +56,7 @@ class RateLimitDecision {
   [[nodiscard]] absl::Status AddRule(const MatchedPart& part);
   [[nodiscard]] absl::Status AddInline(const MatchedPart& part);
   void AddLimit(const MatchedPart& part, CachedLimit& limit, LimitHint& hint);
-  void Count(const CallVerdict& verdict);
+  void Count(const MatchedCall& matched, const CallVerdict& verdict);
   void AnswerWith(const MatchedCall& matched, const CallVerdict& verdict);
   // The fields that rls-headers asks for.
   [[nodiscard]] std::vector<AnsweredHeader> Headers(const MatchedCall& matched,

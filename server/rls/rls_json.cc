@@ -16,7 +16,12 @@ namespace weir {
 namespace {
 
 void FailCall(HttpExchange& exchange, int status, std::string_view error) {
-  exchange.services().rls.errors.fetch_add(1, std::memory_order_relaxed);
+  const RlsError why = status == 400   ? RlsError::kInvalid
+                       : status == 401 ? RlsError::kUnauthenticated
+                       : status == 403 ? RlsError::kPermission
+                                       : RlsError::kUnavailable;
+  exchange.services().rls.CountError(error.starts_with("OOM") ? RlsError::kExhausted : why);
+  exchange.http().requests.AddCall(RequestTally::Result::kError);
   exchange.Fail(status, error);
 }
 
@@ -36,7 +41,7 @@ void RlsJson(HttpExchange& exchange) {
   exchange.AwaitDelay();
   using Result = RequestTally::Result;
   const bool is_over = decision.answer().is_over;
-  exchange.http().requests.Add(is_over ? Result::kDenied : Result::kAllowed);
+  exchange.http().requests.AddCall(is_over ? Result::kDenied : Result::kAllowed);
   exchange.Answer(is_over ? 429 : 200, kJson, JsonOf(decision.answer()));
 }
 

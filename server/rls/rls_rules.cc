@@ -28,7 +28,8 @@ namespace {
 // A policy that is retired stays for so long at least.
 constexpr Nanos kRetiredTime = std::chrono::hours{1};
 
-absl::StatusOr<std::shared_ptr<const RlsRules::Set>> ReadRules(const Options& options) {
+absl::StatusOr<std::shared_ptr<const RlsRules::Set>> ReadRules(const Options& options,
+                                                               RlsCounters& counters) {
   const absl::StatusOr<RulePaths> paths = FindRuleFiles(options.rls_config);
   if (!paths.ok()) return paths.status();
   std::vector<RuleFile> files;
@@ -45,8 +46,11 @@ absl::StatusOr<std::shared_ptr<const RlsRules::Set>> ReadRules(const Options& op
   for (const std::string& name : policies->names) {
     words.push_back(name.empty() ? "" : absl::StrCat("@", name));
   }
-  return std::make_shared<const RlsRules::Set>(
-      RlsRules::Set{*std::move(tree), std::move(words), std::move(policies->policies)});
+  std::vector<RlsDomainCounts*> counts;
+  for (const RuleDomain& domain : tree->domains())
+    counts.push_back(&counters.OfDomain(domain.name));
+  return std::make_shared<const RlsRules::Set>(RlsRules::Set{
+      *std::move(tree), std::move(words), std::move(policies->policies), std::move(counts)});
 }
 
 // The longest time until all buckets of a policy are full, which may owe their limit twice.
@@ -95,7 +99,7 @@ absl::Status RlsRules::Load() {
   RlsCounters& counters = services_.rls;
   loaded_ = LookAtFiles();
   seen_ = loaded_;
-  const absl::StatusOr<std::shared_ptr<const Set>> read = ReadRules(services_.options);
+  const absl::StatusOr<std::shared_ptr<const Set>> read = ReadRules(services_.options, counters);
   absl::Status used = read.ok() ? Use(*read) : read.status();
   counters.set_load_error(std::string(StdView(used.message())));
   (used.ok() ? counters.loads : counters.load_errors).fetch_add(1, std::memory_order_relaxed);

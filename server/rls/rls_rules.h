@@ -40,6 +40,7 @@ class RlsRules {
     RuleTree tree;
     std::vector<std::string> words;  // by the place of a rule: "@" and its policy; or empty
     PolicyFile policies;
+    std::vector<RlsDomainCounts*> counts;  // by the place of a domain
   };
 
   // `services` must outlive the object.

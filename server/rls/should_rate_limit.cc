@@ -31,10 +31,26 @@ GrpcStatus GrpcStatusOf(std::string_view error) {
   return found == kStatuses.end() ? GrpcStatus::kUnavailable : found->second;
 }
 
+RlsError RlsErrorOf(GrpcStatus status) {
+  switch (status) {
+    case GrpcStatus::kInvalidArgument:
+      return RlsError::kInvalid;
+    case GrpcStatus::kPermissionDenied:
+      return RlsError::kPermission;
+    case GrpcStatus::kResourceExhausted:
+      return RlsError::kExhausted;
+    case GrpcStatus::kUnauthenticated:
+      return RlsError::kUnauthenticated;
+    default:
+      return RlsError::kUnavailable;
+  }
+}
+
 GrpcError FailedCall(const GrpcContext& context, GrpcStatus status, std::string_view error) {
   Worker& worker = context.session.worker();
   worker.CountError(error);
-  worker.services.rls.errors.fetch_add(1, std::memory_order_relaxed);
+  worker.services.rls.CountError(RlsErrorOf(status));
+  context.http.requests.AddCall(RequestTally::Result::kError);
   return {status, std::string(error)};
 }
 
@@ -54,13 +70,13 @@ GrpcResult ShouldRateLimit(std::string_view message, const GrpcContext& context)
   const std::string error = decision.Decide(call);
   if (!error.empty()) return FailedCall(context, GrpcStatusOf(error), error);
   using Result = RequestTally::Result;
-  context.http.requests.Add(decision.answer().is_over ? Result::kDenied : Result::kAllowed);
+  context.http.requests.AddCall(decision.answer().is_over ? Result::kDenied : Result::kAllowed);
   return MessageOf(decision.answer());
 }
 
 // An error would let the client's request pass.
 std::string AnswerToTooLong(Services& services) {
-  services.rls.errors.fetch_add(1, std::memory_order_relaxed);
+  services.rls.CountError(RlsError::kTooLong);
   return MessageOf({.is_over = !services.settings.Get(&Options::rls_shadow), .statuses = {}});
 }
 

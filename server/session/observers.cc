@@ -30,26 +30,29 @@ void Observers::Configure(const Options& options) {
 }
 
 void Observers::Show(const Call& call, Nanos duration) {
+  Show(call.spec, RedactedWords(call.spec, call.words), call.now, call.session, duration);
+}
+
+void Observers::Show(const CommandSpec& spec, std::span<const std::string_view> words, Instant now,
+                     Session& session, Nanos duration) {
   using Event = LatencyMonitor::Event;
-  const ClientRecord& client = call.client().record();
-  const std::vector<std::string_view> words = RedactedWords(call.spec, call.words);
-  const bool runs_others = call.spec.name == "EXEC";
+  const ClientRecord& client = session.client().record();
+  const bool runs_others = spec.name == "EXEC";
   if (slow_log.IsSlow(duration) && !runs_others) {
-    slow_log.Add({.at = call.now,
+    slow_log.Add({.at = now,
                   .duration = duration,
                   .arguments = SlowLog::Cut(words),
                   .address = client.address,
                   .client_name = client.name()});
   }
   if (latency_monitor.IsSlow(duration) && !runs_others) {
-    const Event event = call.spec.Is(kFast) ? Event::kFastCommand : Event::kCommand;
-    latency_monitor.Add(event, call.services().clock.HostNow(), duration);
+    const Event event = spec.Is(kFast) ? Event::kFastCommand : Event::kCommand;
+    latency_monitor.Add(event, session.worker().services.clock.HostNow(), duration);
   }
   // As in Redis, monitors do not see admin commands, unless these change buckets.
-  const bool is_shown = call.spec.Is(kWrite) || !call.spec.Is(kAdmin);
+  const bool is_shown = spec.Is(kWrite) || !spec.Is(kAdmin);
   if (!is_shown || !monitors.any()) return;
-  call.session.worker().counters["monitor_lines_dropped"].Add(
-      monitors.Show(call.now, client.address, words));
+  session.worker().counters["monitor_lines_dropped"].Add(monitors.Show(now, client.address, words));
 }
 
 }  // namespace weir

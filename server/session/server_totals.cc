@@ -18,11 +18,13 @@ StatsNumbers CountAll(const Services& services) {
 
 CommandRows CountCommands(const Services& services) {
   CommandRows rows;
+  const auto add = [&rows](const Worker& worker, const CommandSpec& spec) {
+    const CommandCounters* counts = worker.command_counters.Find(spec);
+    if (counts != nullptr) AddTotals(rows[&spec], counts->totals());
+  };
   for (const Worker* worker : services.workers) {
-    for (const CommandSpec& spec : CommandTable()) {
-      const CommandCounters* counts = worker->command_counters.Find(spec);
-      if (counts != nullptr) AddTotals(rows[&spec], counts->totals());
-    }
+    for (const CommandSpec& spec : CommandTable()) add(*worker, spec);
+    add(*worker, RateLimitCallSpec());
   }
   return rows;
 }

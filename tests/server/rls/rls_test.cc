@@ -12,6 +12,7 @@
 
 #include "core/base/status.h"
 #include "rls/rls.pb.h"
+#include "server/http/metrics.h"
 #include "server/rls/rls_rules.h"
 #include "tests/support/conversation.h"
 #include "tests/support/fake_replication.h"
@@ -133,7 +134,7 @@ TEST_F(RlsTest, ACallThatChangesNothingDoesNotWait) {
 TEST_F(RlsTest, WithoutALeaseACallIsRefused) {
   replication_->AdmitUntil(Instant{});
   EXPECT_EQ(client_->Call(kMethod, Asking("b")).trailers["grpc-status"], "14");
-  EXPECT_EQ(server_->services.rls.errors.load(), 1U);
+  EXPECT_EQ(server_->services.rls.errors(), 1U);
 }
 
 TEST_F(RlsTest, APauseHoldsACallBack) {
@@ -276,6 +277,50 @@ TEST_F(RlsTest, AClientsPolicyIsAnErrorOfTheLoad) {
   redis.Run("RL.POLICY DEL rls:shop.user");
   redis.Run("RL.POLICY SET rls:shop.user 3/s");
   EXPECT_THAT(std::string(rules_->MakePolicies().message()), HasSubstr("RL.POLICY DEL"));
+}
+
+TEST_F(RlsTest, ACallIsShownAsACommand) {
+  Conversation redis(*server_);
+  Conversation monitor(*server_);
+  Conversation listener(*server_);
+  monitor.Run("MONITOR");
+  listener.Run("SUBSCRIBE weir:denied");
+  redis.Run("CONFIG SET slowlog-log-slower-than 0");
+  for (int i = 0; i < 3; ++i) Verdict("a");
+  EXPECT_THAT(monitor.Send(""), HasSubstr(R"("rls" "shop" "user=a")"));
+  EXPECT_THAT(listener.Send(""), HasSubstr("@rls:shop.user#0 "));
+  EXPECT_THAT(redis.Show("SLOWLOG GET 20"), HasSubstr("user=a"));
+  EXPECT_THAT(redis.Show("INFO commandstats"), HasSubstr("cmdstat_rls:calls=3"));
+  EXPECT_THAT(redis.Show("LATENCY HISTOGRAM rls"), HasSubstr("calls"));
+  client_->Call(kMethod, Framed(""));
+  EXPECT_EQ(server_->services.rls.errors(RlsError::kInvalid), 1U);
+}
+
+TEST_F(RlsTest, MetricsCountCallsByDomain) {
+  for (int i = 0; i < 3; ++i) Verdict("a");
+  rls::RateLimitRequest request;
+  request.set_domain("other");
+  request.add_descriptors();
+  client_->Call(kMethod, Framed(request.SerializeAsString()));
+  request.set_domain("shop");
+  client_->Call(kMethod, Framed(request.SerializeAsString()));
+  client_->Call(kMethod, Framed("?"));
+  const std::string page =
+      MetricsText(server_->services, server_->http, server_->services.clock.Now());
+  for (const std::string_view line :
+       {R"(weir_requests_total{face="rls",result="allowed"} 4)",
+        R"(weir_requests_total{face="rls",result="denied"} 1)",
+        R"(weir_requests_total{face="rls",result="error"} 1)",
+        R"(weir_requests_total{face="resp",result="allowed"} 0)",
+        R"(weir_rls_calls_total{domain="shop",code="ok"} 3)",
+        R"(weir_rls_calls_total{domain="shop",code="over_limit"} 1)",
+        R"x(weir_rls_calls_total{domain="(unknown)",code="ok"} 1)x",
+        R"(weir_rls_no_match_total{domain="shop"} 1)",
+        R"(weir_rls_errors_total{code="invalid_argument"} 1)",
+        R"(weir_rls_config_loads_total{result="success"} 1)",
+        R"(weir_rls_duration_seconds_count 5)", R"(weir_commands_total{command="rls"} 5)"}) {
+    EXPECT_THAT(page, HasSubstr(std::string(line)));
+  }
 }
 
 TEST_F(RlsTest, PoliciesOfAnotherServerAreNotInForce) {
