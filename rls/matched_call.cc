@@ -65,6 +65,7 @@ MatchedCall::MatchedCall(const RuleTree& tree, const RateLimitCall& call) {
     matched.part = parts_.size();
     parts_.push_back({.rule = rule,
                       .inline_limit = descriptor.limit ? &*descriptor.limit : nullptr,
+                      .entries = descriptor.entries,
                       .way = WayOf(*domain_, call, descriptor),
                       .hits = static_cast<std::int64_t>(
                           descriptor.hits.value_or(std::max<std::uint64_t>(call.hits(), 1))),

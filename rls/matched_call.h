@@ -29,9 +29,10 @@ namespace weir {
 
 // A rule of a call, or a limit that stands in it, on one key.
 struct MatchedPart {
-  const Rule* rule = nullptr;               // null: the limit stands in the call
-  const CallLimit* inline_limit = nullptr;  // null: that of the rule; 0 counts for its bucket
-  std::string_view key = {};                // of the buckets; belongs to the matched call
+  const Rule* rule = nullptr;                     // null: the limit stands in the call
+  const CallLimit* inline_limit = nullptr;        // null: that of the rule; 0 counts for its bucket
+  std::string_view key = {};                      // of the buckets; belongs to the matched call
+  std::span<const DescriptorEntry> entries = {};  // of the descriptor
   Way way = Way::kAsk;
   std::int64_t hits = 1;
   bool is_shadow = false;

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include <sodium/crypto_generichash.h>
@@ -101,7 +102,49 @@ absl::StatusOr<RuleTree> RuleTree::Create(std::vector<RuleFile> files, bool merg
     }
   }
   tree.IndexRules(level_of_rule);
+  tree.NoteMetricLevels();
   return tree;
+}
+
+void RuleTree::NoteMetricLevels() {
+  static_assert(kRuleLevelsMax <= 8);
+  struct Levels {
+    int depth = 0;
+    unsigned from_above = 0;  // those that say value_to_metric
+  };
+  std::vector<Levels> levels;
+  for (const Rule& rule : rules_) {
+    Levels own = rule.parent == Rule::kNoParent
+                     ? Levels()
+                     : Levels{levels[rule.parent].depth + 1, levels[rule.parent].from_above};
+    const unsigned bit = 1U << static_cast<unsigned>(own.depth);
+    if (rule.value_to_metric) own.from_above |= bit;
+    const unsigned all = rule.detailed_metric ? 2 * bit - 1 : 0;
+    metric_levels_.push_back(static_cast<std::uint8_t>(own.from_above | all));
+    levels.push_back(own);
+  }
+}
+
+void RuleTree::AppendMetricName(const Rule& rule, std::span<const DescriptorEntry> entries,
+                                std::string& name) const {
+  absl::InlinedVector<const Rule*, kRuleLevelsMax> path;
+  for (const Rule* level = &rule; level != nullptr;
+       level = level->parent == Rule::kNoParent ? nullptr : &rules_[level->parent]) {
+    path.push_back(level);
+  }
+  std::ranges::reverse(path);
+  name += "rls:";
+  AppendEscaped(DomainOf(rule).name, name);
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    const bool has_value = (metric_levels_[PlaceOf(rule)] >> i & 1) != 0;
+    const std::string_view value =
+        has_value && !path[i]->share_threshold ? entries[i].value : path[i]->value;
+    name += '.';
+    AppendEscaped(path[i]->key, name);
+    if (value.empty()) continue;
+    name += ':';
+    AppendEscaped(value, name);
+  }
 }
 
 absl::StatusOr<std::uint32_t> RuleTree::DomainOf(const RuleFile& file, bool merge_domains,

@@ -89,6 +89,17 @@ class RuleTree {
   void AppendKey(std::string_view domain, const Rule* rule,
                  std::span<const DescriptorEntry> entries, std::string& key) const;
 
+  // True if metrics tell the values of descriptors that meet the rule apart: it has
+  // detailed_metric, or value_to_metric on a level down to it.
+  [[nodiscard]] bool HasMetricValues(const Rule& rule) const noexcept {
+    return metric_levels_[PlaceOf(rule)] != 0;
+  }
+  // Appends the name by which metrics know the limits of such a rule: rls:DOMAIN.KEY:VALUE.KEY,
+  // escaped as in keys. On the levels that tell values apart it has that of the entry, unless they
+  // share one bucket. Requires: HasMetricValues, and that the tree has matched it with the entries.
+  void AppendMetricName(const Rule& rule, std::span<const DescriptorEntry> entries,
+                        std::string& name) const;
+
   // In the order of the files; rule i has the place i, which `parent` names.
   [[nodiscard]] std::span<const Rule> rules() const noexcept { return rules_; }
   [[nodiscard]] std::span<const RuleDomain> domains() const noexcept { return domains_; }
@@ -137,6 +148,7 @@ class RuleTree {
   [[nodiscard]] absl::StatusOr<std::uint32_t> DomainOf(const RuleFile& file, bool merge_domains,
                                                        std::span<const RuleFile> files);
   void IndexRules(std::span<const LevelId> level_of_rule);
+  void NoteMetricLevels();
   // The rule on a level that an entry meets; null: none.
   [[nodiscard]] const Rule* Find(LevelId level, const DescriptorEntry& entry) const noexcept;
 
@@ -144,6 +156,9 @@ class RuleTree {
   absl::flat_hash_map<absl::string_view, std::uint32_t> domain_ids_;
   std::vector<Rule> rules_;  // `parent` is a place in here
   std::vector<std::uint32_t> domain_of_rule_;
+  // A bit for each level down to the rule whose value metrics have; the first level's is the
+  // lowest.
+  std::vector<std::uint8_t> metric_levels_;
   std::vector<Level> levels_;
   absl::flat_hash_map<Child, std::uint32_t> children_;
   std::vector<Pattern> patterns_;  // by level; on each in the order of the files

@@ -16,6 +16,7 @@
 #include "core/base/status.h"
 #include "core/commands/decision_events.h"
 #include "core/limiter/call_decider.h"
+#include "core/rules/top_keys.h"
 #include "rls/answer_metadata.h"
 #include "rls/rule_policies.h"
 #include "rls/units.h"
@@ -255,15 +256,34 @@ absl::Status RateLimitDecision::AddRule(const MatchedPart& part) {
   if (!read.ok()) return absl::UnavailableError(AbslView(kNotInForce));
   LimitMemo::Entry& entry = **read;
   const std::shared_ptr<const PolicyLimits> own = OverrideOf(entry, part.key);
-  if (!own) {
-    if (HasHeldLimit(entry.limits)) return absl::UnavailableError(AbslView(kNotInForce));
+  if (!own && HasHeldLimit(entry.limits)) return absl::UnavailableError(AbslView(kNotInForce));
+  const bool has_metric_values = rules_->tree.HasMetricValues(*part.rule);
+  if (!own && !has_metric_values) {
     for (CachedLimit& limit : entry.limits) AddLimit(part, limit, limit.hint);
     return absl::OkStatus();
   }
-  owned_.push_back(
-      std::make_unique<absl::InlinedVector<CachedLimit, 1>>(memo.Expand(entry.word, *own)));
-  for (CachedLimit& limit : *owned_.back()) AddLimit(part, limit, limit.hint);
+  owned_.push_back(std::make_unique<absl::InlinedVector<CachedLimit, 1>>(
+      own ? memo.Expand(entry.word, *own) : entry.limits));
+  if (has_metric_values) CountByValue(part, *owned_.back());
+  for (std::size_t i = 0; i < owned_.back()->size(); ++i) {
+    CachedLimit& limit = (*owned_.back())[i];
+    AddLimit(part, limit, own ? limit.hint : entry.limits[i].hint);
+  }
   return absl::OkStatus();
+}
+
+// Statistics and metrics count the limits under names that have values of the descriptor.
+void RateLimitDecision::CountByValue(const MatchedPart& part,
+                                     absl::InlinedVector<CachedLimit, 1>& limits) const {
+  std::string name = "@";
+  rules_->tree.AppendMetricName(*part.rule, part.entries, name);
+  name.resize(std::min(name.size(), kTopKeyBytesMax));
+  for (CachedLimit& limit : limits) {
+    const std::size_t position = limit.counted_as.rfind('#');
+    limit.counted_as =
+        absl::StrCat(name, position == std::string::npos ? "" : limit.counted_as.substr(position));
+    limit.counts = {};
+  }
 }
 
 absl::Status RateLimitDecision::AddInline(const MatchedPart& part) {

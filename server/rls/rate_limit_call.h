@@ -54,6 +54,7 @@ class RateLimitDecision {
   // Adds what is to be decided of a part.
   [[nodiscard]] absl::Status Add(const MatchedPart& part);
   [[nodiscard]] absl::Status AddRule(const MatchedPart& part);
+  void CountByValue(const MatchedPart& part, absl::InlinedVector<CachedLimit, 1>& limits) const;
   [[nodiscard]] absl::Status AddInline(const MatchedPart& part);
   void AddLimit(const MatchedPart& part, CachedLimit& limit, LimitHint& hint);
   void Count(const MatchedCall& matched, const CallVerdict& verdict);

@@ -127,6 +127,31 @@ void CheckRows(std::string_view file, std::string_view domain, const std::vector
   }
 }
 
+TEST(RuleTreeTest, MetricsHaveValuesWhereRulesSaySo) {
+  const RuleTree tree = TreeOf(R"(
+domain: d.e
+descriptors:
+- {key: plain, rate_limit: {unit: day}}
+- key: a
+  value_to_metric: true
+  descriptors:
+  - key: b
+    rate_limit: {unit: day}
+    descriptors: [{key: c, value: x*, detailed_metric: true, rate_limit: {unit: day}}]
+- {key: s, value: y*, share_threshold: true, detailed_metric: true, rate_limit: {unit: day}}
+)");
+  const auto name_of = [&](const std::vector<DescriptorEntry>& entries) {
+    const Rule* const rule = tree.Match("d.e", entries).rule;
+    std::string name;
+    if (tree.HasMetricValues(*rule)) tree.AppendMetricName(*rule, entries, name);
+    return name;
+  };
+  EXPECT_EQ(name_of({{"plain", "1"}}), "");
+  EXPECT_EQ(name_of({{"a", "1:2"}, {"b", "2"}}), "rls:d.e.a:1%3A2.b");
+  EXPECT_EQ(name_of({{"a", "1"}, {"b", "2"}, {"c", "x3"}}), "rls:d.e.a:1.b:2.c:x3");
+  EXPECT_EQ(name_of({{"s", "y7"}}), "rls:d.e.s:y*");
+}
+
 TEST(RuleTreeTest, ExactRulesAndThoseWithoutValue) {
   CheckRows(RulesIn("basic"), "foo_domain", {{1, "key1=value1", "unknown domain"}});
   CheckRows(RulesIn("basic"), "test-domain",

@@ -323,6 +323,20 @@ TEST_F(RlsTest, MetricsCountCallsByDomain) {
   }
 }
 
+TEST_F(RlsTest, StatisticsHaveTheValueWhereARuleSaysSo) {
+  Write(
+      "domain: shop\ndescriptors:\n"
+      "- {key: user, detailed_metric: true, rate_limit: {unit: day, requests_per_unit: 2}}\n");
+  ASSERT_TRUE(rules_->Load().ok());
+  rules_->Look();
+  EXPECT_EQ(Verdict("a"), "OK 1");
+  EXPECT_EQ(Verdict("a"), "OK 0");
+  EXPECT_EQ(Verdict("b c"), "OK 1");
+  const std::string stats = Conversation(*server_).Show("RL.STATS");
+  EXPECT_THAT(stats, HasSubstr("@rls:shop.user:a#0"));
+  EXPECT_THAT(stats, HasSubstr("@rls:shop.user:b%20c#0"));
+}
+
 TEST_F(RlsTest, PoliciesOfAnotherServerAreNotInForce) {
   EXPECT_TRUE(server_->services.policies.ReplaceFile({}, FilePart::kAll).ok());
   Conversation redis(*server_);
