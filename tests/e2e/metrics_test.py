@@ -108,6 +108,11 @@ class MetricsTest(ServerTest):
         )
         self.assertEqual(stdout + stderr, "")
 
+    def rules(self):
+        """The options of a server with Envoy's rate limit service."""
+        path = self.write("rules.yaml", "domain: shop\n")
+        return f"--rls-config={path}", f"--http-port={free_port()}"
+
     def load(self, server):
         """Some of everything that a panel or an alert shows."""
         client = self.connect(server)
@@ -121,7 +126,7 @@ class MetricsTest(ServerTest):
     # primary and its replica have every metric, and the dashboard every row.
     def test_every_metric_of_a_panel_or_an_alert_exists(self):
         one, other = (os.path.join(self.directory, name) for name in ("one", "other"))
-        primary = self.start_admin("--ack-replicas=1", "--data-dir", one)
+        primary = self.start_admin("--ack-replicas=1", "--data-dir", one, *self.rules())
         port = self.admin_port
         replica = self.start_admin("--data-dir", other, "--replicaof", f"127.0.0.1 {primary.port}")
         with self.connect(replica) as client:
@@ -142,7 +147,8 @@ class MetricsTest(ServerTest):
     # meanwhile; then each expression must have a series. Alerts compare what they watch with a
     # bound; on a healthy server only the watched side has one.
     def test_every_expression_of_a_panel_or_an_alert_has_a_series(self):
-        server = self.start_admin("--data-dir", os.path.join(self.directory, "data"))
+        data = os.path.join(self.directory, "data")
+        server = self.start_admin("--data-dir", data, *self.rules())
         port = self.start_prometheus()
         scrapes = "count_over_time(weir_buckets[5m])"
         self.load(server)
@@ -154,7 +160,7 @@ class MetricsTest(ServerTest):
         expressions = panel_expressions()
         self.assertGreaterEqual(len(expressions), 20)
         alerts = rule_expressions()
-        self.assertEqual(len(alerts), 13)
+        self.assertEqual(len(alerts), 14)
         for expression in alerts:
             expressions += compared(expression)
         for expression in expressions:
