@@ -9,6 +9,7 @@ range.
 
 import concurrent.futures
 import contextlib
+import http.client as http_client
 import itertools
 import os
 import random
@@ -30,6 +31,7 @@ AT_ONCE = 4
 TOGETHER = 3 if scaled(10) >= 10 else 2  # values whose every combination is in a start
 USED = 30  # tokens of KEY, in each directory that was saved
 KEY = "k"
+RULES = "domain: shop\ndescriptors: [{key: user, rate_limit: {unit: day, requests_per_unit: 2}}]\n"
 PASSWORD = "hush"  # of every server whose start is tried, and of the living primary
 
 
@@ -47,7 +49,7 @@ VALUES = Start(
     role=("primary", "replica", "orphan", "deposed", "gated"),
     directory=("none", "empty", "clean", "killed", "backup", "damaged"),
     durability=("none", "snapshot", "always"),
-    ports=("bare", "admin", "http", "tls"),
+    ports=("bare", "admin", "http", "tls"),  # with http: rules of Envoy's service, too
     options=("typed", "packaged"),
     passwords=("typed", "file", "variable"),
 )
@@ -118,6 +120,7 @@ class StartMatrixTest(ReplicationTest):
         self.certificate, self.key = authority.issue("server", prefix="server")
         self.authority = authority.certificate
         self.password_file = self.write("password", PASSWORD + "\n")
+        self.rules = self.write("rules.yaml", RULES)
         self.primary = self.start("--data-dir", os.path.join(self.directory, "living"),
                                   "--requirepass", PASSWORD)  # fmt: skip
         self.saved = {}
@@ -209,6 +212,8 @@ class StartMatrixTest(ReplicationTest):
         admin = free_port() if start.ports == "admin" or start.options == "packaged" else 0
         http, tls = (free_port() if start.ports == kind else 0 for kind in ("http", "tls"))
         options += ["--admin-port", str(admin), "--http-port", str(http)]
+        if http:
+            options += ["--rls-config", self.rules]
         if start.options == "packaged":
             options += ["--config", PACKAGED]
         if tls:
@@ -260,6 +265,12 @@ class StartMatrixTest(ReplicationTest):
         for port in filter(None, (http, admin)):
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/livez", timeout=60) as answer:
                 self.assertEqual(answer.status, 200)
+        if http:  # whose rules are in force where the server admits requests
+            health = http_client.HTTPConnection("127.0.0.1", http, timeout=60)
+            with contextlib.closing(health):
+                health.request("GET", "/healthcheck?ready")
+                status = health.getresponse().status
+            self.assertEqual(status, 200 if wanted.allow == "1" else 500)
         if tls:
             context = ssl.create_default_context(cafile=self.authority)
             with contextlib.closing(Client(tls)) as client:
