@@ -16,6 +16,7 @@
 #include "tests/random/windows.h"
 #include "tests/support/any_oracle.h"
 #include "tests/support/decide_or_ban.h"
+#include "tests/support/test_scale.h"
 
 namespace weir {
 namespace {

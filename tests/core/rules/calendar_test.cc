@@ -20,6 +20,7 @@
 #include "tests/random/calendars.h"
 #include "tests/random/property.h"
 #include "tests/support/calendar_oracle.h"
+#include "tests/support/test_scale.h"
 
 namespace weir {
 namespace {

@@ -12,6 +12,7 @@
 #include "tests/core/rules/rule_fixture.h"
 #include "tests/random/property.h"
 #include "tests/support/limit_shapes.h"
+#include "tests/support/test_scale.h"
 
 namespace weir {
 namespace {

@@ -16,6 +16,7 @@
 #include "tests/random/windows.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/settled_history.h"
+#include "tests/support/test_scale.h"
 
 namespace weir {
 namespace {

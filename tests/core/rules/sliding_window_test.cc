@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 
 #include "tests/core/rules/rule_fixture.h"
+#include "tests/support/test_scale.h"
 
 namespace weir {
 namespace {

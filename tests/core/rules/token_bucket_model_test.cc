@@ -13,6 +13,7 @@
 #include "tests/random/histories.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/oracle.h"
+#include "tests/support/test_scale.h"
 
 namespace weir {
 namespace {

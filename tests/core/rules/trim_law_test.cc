@@ -13,6 +13,7 @@
 #include "core/rules/sliding_window.h"
 #include "tests/core/rules/rule_fixture.h"
 #include "tests/random/windows.h"
+#include "tests/support/test_scale.h"
 
 namespace weir {
 namespace {

@@ -10,6 +10,7 @@
 #include "tests/random/histories.h"
 #include "tests/random/windows.h"
 #include "tests/support/fake_clock.h"
+#include "tests/support/test_scale.h"
 #include "tests/support/window_oracle.h"
 
 namespace weir {
