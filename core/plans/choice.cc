@@ -32,16 +32,9 @@ std::int64_t Plan<kChecks>::TimesAffordable(Instant now, std::int64_t most) cons
   for (std::size_t i = 0; i < size(); ++i) {
     const BucketStep& bucket = buckets_[i];
     if (bucket.first != i || bucket.shadow) continue;
-    const Decision look =
-        DecideLimit(*request_[i].limit, bucket.present, now, 0, max_wait_).decision;
-    if (!look.allowed) return 0;  // "none"
-    if (!bucket.has_bucket) continue;
-    WEIR_CHECK(look.remaining >= 0);
-    const auto remaining = static_cast<std::uint64_t>(look.remaining);
-    if (bucket.keep > remaining) return 0;
-    if (bucket.cost == 0) continue;
-    const std::uint64_t times = (remaining - bucket.keep) / bucket.cost;
-    most = std::min(most, static_cast<std::int64_t>(times));
+    const std::int64_t times = TimesThere(*request_[i].limit, bucket.present, now, bucket.cost,
+                                          bucket.keep, max_wait_);
+    most = std::min(most, times);
   }
   return most;
 }

@@ -81,6 +81,17 @@ Step DecideLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t c
   return DecideByRule(limit, bucket, now, cost, max_wait, patience, keep);
 }
 
+std::int64_t TimesThere(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
+                        std::uint64_t keep, Nanos max_wait) noexcept {
+  const Decision look = DecideLimit(limit, bucket, now, 0, max_wait).decision;
+  if (!look.allowed) return 0;  // "none"
+  if (!limit.has_bucket()) return kTimesMax;
+  WEIR_CHECK(look.remaining >= 0);
+  const auto remaining = static_cast<std::uint64_t>(look.remaining);
+  if (keep > remaining) return 0;
+  return cost == 0 ? kTimesMax : static_cast<std::int64_t>((remaining - keep) / cost);
+}
+
 Bucket RefundLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
                    Nanos max_wait) noexcept {
   switch (limit.shape().algorithm) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "core/base/instant.h"
 #include "core/rules/bucket.h"
@@ -31,6 +32,13 @@ namespace weir {
 // patience, which is for token buckets (RL.WAIT) and 0 elsewhere.
 [[nodiscard]] Step DecideLimit(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
                                Nanos max_wait, Nanos patience, std::uint64_t keep = 0) noexcept;
+
+// How many times a cost passes at once beside the tokens to keep; kTimesMax if the limit does not
+// bound that number.
+inline constexpr std::int64_t kTimesMax = std::numeric_limits<std::int64_t>::max();
+[[nodiscard]] std::int64_t TimesThere(const Limit& limit, Bucket bucket, Instant now,
+                                      std::uint64_t cost, std::uint64_t keep,
+                                      Nanos max_wait) noexcept;
 
 // Returns the bucket after `cost` tokens were given back: never more than full. The tokens of a
 // held limit come back with their holds only, so its bucket is returned unchanged; ChargeLimit does
