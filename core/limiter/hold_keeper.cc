@@ -79,9 +79,11 @@ Limit HoldKeeper::LimitToSettle(const Hold& hold, std::size_t part) const {
 }
 
 void HoldKeeper::CountExpired(const HoldTable& holds, Instant now) noexcept {
-  holds.open().ForEach([&](const Hold& hold) {
-    if (hold.expiry() <= now) expired_.fetch_add(1, std::memory_order_relaxed);
+  std::vector<Hold*> due;
+  holds.open().ForEach([&](Hold& hold) {
+    if (hold.expiry() <= now) due.push_back(&hold);
   });
+  CountEnded(due);
 }
 
 // --- Reserving ---
@@ -95,7 +97,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status HoldKeeper::FindOpen(
     const HoldTable* const holds = key.store->holds();
     Hold* const found = holds ? holds->FindOpen(key.key, request.id) : nullptr;
     open.push_back(found);
-    is_other = is_other || (found && found->terms().request != request.words);
+    is_other = is_other || (found && (found->lapses() || found->terms().request != request.words));
     const Hold* const mark = holds ? holds->FindMark(key.key, request.id) : nullptr;
     has_mark = has_mark || (mark && mark->expiry() > now);
   }
@@ -173,6 +175,14 @@ bool HoldKeeper::HoldsAlternative(const Request& request, Request::Range checks,
   return parts == 0;
 }
 
+absl::Status HoldKeeper::CheckUnused(const StoredKey& key, const SliceRequest& request,
+                                     Instant now) {
+  Repeated open;
+  absl::Status found = FindOpen({&key, 1}, {.id = request.id}, now, open);
+  if (!open.front()) return found;
+  return absl::AlreadyExistsError(absl::StrCat("hold ", Quote(request.id), " is open"));
+}
+
 void HoldKeeper::Renew(HoldStore& store, Hold& hold, Instant expiry) {
   store.holds()->Renew(hold, expiry);
   StoreHeldBuckets(store, hold, expiry);
@@ -222,7 +232,7 @@ absl::Status HoldKeeper::CountNew(std::span<const StoredKey> keys, std::size_t p
 
 void HoldKeeper::Open(const StoredKey& key, const HoldRequest& request, std::int64_t granted,
                       Instant now, const Plan<kManyChecks>& plan, std::span<const Check> checks,
-                      absl::FunctionRef<std::optional<LimitId>(std::size_t)> id_of) {
+                      absl::FunctionRef<std::optional<LimitId>(std::size_t)> id_of, HoldEnd end) {
   HoldTable& holds = key.store->MakeHolds();
   absl::InlinedVector<HoldPart, 4> parts;
   absl::InlinedVector<HoldInterval, 4> intervals;
@@ -249,7 +259,8 @@ void HoldKeeper::Open(const StoredKey& key, const HoldRequest& request, std::int
                            .granted = request.upto > 0 ? granted : 0,
                            .expiry = now + request.ttl,
                            .user = request.user};
-  records_.Open(holds, terms, request.id, parts, intervals);
+  records_.Open(holds, terms, request.id, parts, intervals, end);
+  if (end == HoldEnd::kLapses) granted_slices_.fetch_add(1, std::memory_order_relaxed);
   key.store->HoldsChanged();
 }
 

@@ -52,17 +52,19 @@ class HoldKeeper {
   HoldKeeper(const LimitRegistry& registry, HoldRecords& records, Nanos max_wait, Present present)
       : registry_(registry), records_(records), max_wait_(max_wait), present_(std::move(present)) {}
 
-  // The holds that have expired so far, those that were settled, and those of these that were
-  // cancelled.
+  // The holds that have expired so far, without slices; those that were settled, and those of these
+  // that were cancelled; the slices that were granted, and those that have lapsed.
   [[nodiscard]] std::uint64_t expired() const noexcept { return Value(expired_); }
   [[nodiscard]] std::uint64_t settled() const noexcept { return Value(settled_); }
   [[nodiscard]] std::uint64_t cancelled() const noexcept { return Value(cancelled_); }
+  [[nodiscard]] std::uint64_t granted_slices() const noexcept { return Value(granted_slices_); }
+  [[nodiscard]] std::uint64_t lapsed_slices() const noexcept { return Value(lapsed_slices_); }
 
   // --- Expiry ---
 
   // Cancels expired holds, each as of its own expiry and those of one key in the order of their
-  // expiries, and forgets old marks. Returns the latest of these expiries; nothing if no hold was
-  // due.
+  // expiries, drops slices that have lapsed, and forgets old marks. Returns the latest of these
+  // expiries; nothing if no hold was due.
   //
   // In a whole store: at most `most` holds, and as many marks. For a key: all of its due holds, and
   // one other hold and one mark of its store, so that these do not pile up. Cost: about 150 ns for
@@ -114,7 +116,11 @@ class HoldKeeper {
   // the i-th check's limit; nothing if the check is about another key.
   void Open(const StoredKey& key, const HoldRequest& request, std::int64_t granted, Instant now,
             const Plan<kManyChecks>& plan, std::span<const Check> checks,
-            absl::FunctionRef<std::optional<LimitId>(std::size_t)> id_of);
+            absl::FunctionRef<std::optional<LimitId>(std::size_t)> id_of,
+            HoldEnd end = HoldEnd::kIsCancelled);
+  // Fails with kAlreadyExists or kFailedPrecondition if the key has a hold of that id, or a mark.
+  [[nodiscard]] static absl::Status CheckUnused(const StoredKey& key, const SliceRequest& request,
+                                                Instant now);
 
   // --- Settling, as Limiter::SettleHold says ---
 
@@ -152,6 +158,7 @@ class HoldKeeper {
     return count.load(std::memory_order_relaxed);
   }
   void Expire(const StoredKey& key, Holds due);
+  void CountEnded(Holds due) noexcept;
   [[nodiscard]] static absl::Status FindOpen(std::span<const StoredKey> keys,
                                              const HoldRequest& request, Instant now,
                                              Repeated& open);
@@ -180,6 +187,8 @@ class HoldKeeper {
   std::atomic<std::uint64_t> expired_{0};
   std::atomic<std::uint64_t> settled_{0};
   std::atomic<std::uint64_t> cancelled_{0};
+  std::atomic<std::uint64_t> granted_slices_{0};
+  std::atomic<std::uint64_t> lapsed_slices_{0};
 };
 
 }  // namespace weir

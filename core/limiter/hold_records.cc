@@ -51,6 +51,7 @@ void HoldRecords::Restore(HoldTable& holds, std::uint64_t key, std::string_view 
     counts_.AddMark();
   } else {
     counts_.AddRestored();
+    if (hold.lapses) counts_.AddSlice(hold.granted);
   }
 }
 
@@ -126,6 +127,7 @@ void HoldRecords::Discard(Holds holds, bool open) {
     user = hold->terms().user;
     ++count;
     bytes += hold->bytes();
+    if (open && hold->lapses()) counts_.RemoveSlice(hold->terms().granted);
     const std::span<const HoldPart> parts = hold->parts();
     if (runs.size() < parts.size()) runs.resize(parts.size());
     for (std::size_t i = 0; i < parts.size(); ++i) {

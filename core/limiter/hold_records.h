@@ -40,14 +40,17 @@ class HoldRecords {
 
   // Adds an open hold, as HoldTable::Open does. Requires: HoldCounts::TryAdd has counted it.
   void Open(HoldTable& holds, const HoldTerms& terms, std::string_view id,
-            std::span<const HoldPart> parts, std::span<const HoldInterval> intervals) {
+            std::span<const HoldPart> parts, std::span<const HoldInterval> intervals,
+            HoldEnd end = HoldEnd::kIsCancelled) {
     for (const HoldPart& part : parts) registry_.AddBucket(part.limit);
-    counts_.AddBytes(terms.user, holds.Open(terms, id, parts, intervals).bytes());
+    counts_.AddBytes(terms.user, holds.Open(terms, id, parts, intervals, end).bytes());
+    if (end == HoldEnd::kLapses) counts_.AddSlice(terms.granted);
   }
   // Makes a mark of an open hold, until `forgotten_at`.
   void Mark(HoldTable& holds, Hold& open, Instant forgotten_at) {
     holds.Mark(open, forgotten_at);
     counts_.Remove(open.terms().user);
+    if (open.lapses()) counts_.RemoveSlice(open.terms().granted);
     counts_.AddMark();
   }
 

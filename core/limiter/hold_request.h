@@ -15,6 +15,7 @@
 #include "core/base/instant.h"
 #include "core/rules/decision.h"
 #include "core/rules/limit.h"
+#include "core/rules/slice.h"
 #include "core/table/key_hash.h"
 #include "core/table/limit_registry.h"
 #include "core/words/settle_request.h"
@@ -48,13 +49,26 @@ struct HoldWork {
   return absl::UnavailableError("too many holds of these keys have expired at once: try again");
 }
 
-// The name and the terms of a hold to come.
+// The name and the terms of a hold to come, which is cancelled at its end.
 struct HoldRequest {
   std::string_view id;      // 1 to kHoldIdBytesMax bytes; a name among the holds of each key
   Nanos ttl{0};             // above 0, at most kHoldMax
   std::uint64_t words = 0;  // a hash of the request's words: the same for a repeated request
   std::int64_t upto = 0;    // how many times the request is taken at most; 0: once or not at all
   Introducer user = kSoleIntroducer;  // that the hold counts for
+};
+
+// The same of a slice (core/rules/slice.h), which lapses at the end of its life. No request repeats
+// it: its id is good for one slice.
+struct SliceRequest {
+  std::string_view id;
+  SliceWish wish;
+  Introducer user = kSoleIntroducer;
+
+  // The hold of a slice that was granted.
+  [[nodiscard]] HoldRequest HoldFor(Nanos life) const noexcept {
+    return {.id = id, .ttl = life, .upto = wish.upto, .user = user};
+  }
 };
 
 struct SettleRequest {

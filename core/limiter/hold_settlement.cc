@@ -353,9 +353,15 @@ void HoldKeeper::Expiring::Settle(Holds due) {
   for (std::size_t i = 0; i < due.size(); ++i) {
     if (i + kAhead < due.size()) __builtin_prefetch(due[i + kAhead]);
     HoldWork::visits += kVisitsPerSettled * due[i]->weight();
-    Settle(*due[i]);
+    if (!due[i]->lapses()) Settle(*due[i]);
   }
   HoldWork::found_expired += due.size();
+}
+
+void HoldKeeper::CountEnded(Holds due) noexcept {
+  const auto lapsed = static_cast<std::uint64_t>(std::ranges::count_if(due, &Hold::lapses));
+  lapsed_slices_.fetch_add(lapsed, std::memory_order_relaxed);
+  expired_.fetch_add(due.size() - lapsed, std::memory_order_relaxed);
 }
 
 void HoldKeeper::Expire(const StoredKey& key, Holds due) {
@@ -363,8 +369,8 @@ void HoldKeeper::Expire(const StoredKey& key, Holds due) {
   expiring.Settle(due);
   expiring.StoreSums(due.size());
   expiring.StoreBuckets();
+  CountEnded(due);
   records_.ForgetOpen(*key.store->holds(), due);
-  expired_.fetch_add(due.size(), std::memory_order_relaxed);
 }
 
 void HoldKeeper::ExpireInCopy(const StoredKey& key, Instant now) const {

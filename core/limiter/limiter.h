@@ -44,6 +44,7 @@ namespace weir {
 // Returns a limit with the numbers that it was interned with.
 [[nodiscard]] inline std::optional<Limit> InternedNumbers(const Limit& limit) { return limit; }
 
+// public-functions: 26, one for each kind of request.
 class Limiter {
  public:
   // Returns a limit with its present numbers, or nothing if it is gone.
@@ -146,6 +147,13 @@ class Limiter {
   [[nodiscard]] absl::StatusOr<Grant> DecideAndHold(const Request& request, const HoldRequest& hold,
                                                     Instant now,
                                                     Introducer introducer = kNoIntroducer);
+
+  // Takes a slice of the request (core/rules/slice.h) and, if it has a life, opens a hold that
+  // lapses at its end. Fails as DecideAndHold does; also if the key has a hold of that id, or a
+  // mark. Requires: a request about one key, without held limits; a life of at most kHoldMax.
+  [[nodiscard]] absl::StatusOr<SliceGrant> Slice(const Request& request, const SliceRequest& slice,
+                                                 Instant now,
+                                                 Introducer introducer = kNoIntroducer);
 
   // Settles holds: their estimates become the true costs (settlement.h), at all of the keys or, if
   // one of them has no such hold, at none. A settled hold stays as it is. Fails with kOutOfRange if

@@ -46,6 +46,7 @@ class Limiter::HoldOpening {
   }
 
   [[nodiscard]] absl::Status RenewOrOpen(Grant& grant);
+  [[nodiscard]] absl::Status OpenSlice(const SliceRequest& wanted, SliceGrant& slice);
 
   // The alternative that the request renews, as HoldKeeper finds it.
   [[nodiscard]] absl::StatusOr<std::optional<std::size_t>> FindRepeatedAlternative(
@@ -61,6 +62,8 @@ class Limiter::HoldOpening {
 
  private:
   [[nodiscard]] absl::Status Open(Grant& grant);
+  [[nodiscard]] absl::Status OpenAdmitted(const HoldRequest& request, std::int64_t granted,
+                                          HoldEnd end, Verdict& verdict);
   [[nodiscard]] absl::Status InternAll();
 
   Limiter& limiter_;
@@ -83,6 +86,21 @@ absl::StatusOr<Grant> Limiter::DecideAndHold(const Request& request, const HoldR
   const auto attempt = [&] {
     LockedRequest<kManyChecks> locked(*this, request, now);
     return HoldOpening(*this, locked, hold, introducer).RenewOrOpen(grant);
+  };
+  const absl::Status status = TryWithRoom(attempt(), attempt);
+  if (!status.ok()) return status;
+  return grant;
+}
+
+absl::StatusOr<SliceGrant> Limiter::Slice(const Request& request, const SliceRequest& slice,
+                                          Instant now, Introducer introducer) {
+  WEIR_CHECK(slice.wish.life <= kHoldMax);
+  WEIR_DCHECK(!request.has_alternatives());
+  SliceGrant grant;
+  const HoldRequest hold = slice.HoldFor(slice.wish.life);
+  const auto attempt = [&] {
+    LockedRequest<kManyChecks> locked(*this, request, now);
+    return HoldOpening(*this, locked, hold, introducer).OpenSlice(slice, grant);
   };
   const absl::Status status = TryWithRoom(attempt(), attempt);
   if (!status.ok()) return status;
@@ -132,22 +150,39 @@ absl::Status Limiter::HoldOpening::RenewOrOpen(Grant& grant) {
 
 // Decides the request and holds it if it is admitted.
 absl::Status Limiter::HoldOpening::Open(Grant& grant) {
-  HoldKeeper& keeper = limiter_.table_.keeper;
   grant.granted = HoldKeeper::Decide(locked_.plan, locked_.checks, request_, locked_.now);
   if (grant.granted == 0) return limiter_.ConcludeMany(locked_, introducer_, grant.verdict);
+  return OpenAdmitted(request_, grant.granted, HoldEnd::kIsCancelled, grant.verdict);
+}
+
+absl::Status Limiter::HoldOpening::OpenSlice(const SliceRequest& wanted, SliceGrant& slice) {
+  WEIR_CHECK(keys_.size() == 1);
+  WEIR_RETURN_IF_ERROR(HoldKeeper::CheckUnused(keys_.front(), wanted, locked_.now));
+  slice = locked_.plan.DecideSlice(wanted.wish, locked_.now);
+  Verdict plain;  // It does not tell of slices.
+  if (!slice.opens_hold()) return limiter_.ConcludeMany(locked_, introducer_, plain);
+  return OpenAdmitted(wanted.HoldFor(slice.life), slice.granted, HoldEnd::kLapses, plain);
+}
+
+// Charges a request that is decided and admitted, and opens its holds.
+absl::Status Limiter::HoldOpening::OpenAdmitted(const HoldRequest& request, std::int64_t granted,
+                                                HoldEnd end, Verdict& verdict) {
+  HoldKeeper& keeper = limiter_.table_.keeper;
   WEIR_RETURN_IF_ERROR(InternAll());
-  WEIR_RETURN_IF_ERROR(keeper.CountNew(keys_, locked_.plan.size(), request_.user, locked_.now));
-  absl::Status concluded = limiter_.ConcludeMany(locked_, introducer_, grant.verdict);
+  WEIR_RETURN_IF_ERROR(keeper.CountNew(keys_, locked_.plan.size(), request.user, locked_.now));
+  absl::Status concluded = limiter_.ConcludeMany(locked_, introducer_, verdict);
   if (!concluded.ok()) {
-    limiter_.table_.hold_records.counts().Remove(request_.user, keys_.size());
+    limiter_.table_.hold_records.counts().Remove(request.user, keys_.size());
     return concluded;
   }
   for (std::size_t k = 0; k < keys_.size(); ++k) {
-    keeper.Open(keys_[k], request_, grant.granted, locked_.now, locked_.plan, locked_.checks,
-                [&](std::size_t i) {
-                  const bool is_its = locked_.checks[i].hash == hashes_[k];
-                  return is_its ? locked_.found[i].id : std::nullopt;
-                });
+    keeper.Open(
+        keys_[k], request, granted, locked_.now, locked_.plan, locked_.checks,
+        [&](std::size_t i) {
+          const bool is_its = locked_.checks[i].hash == hashes_[k];
+          return is_its ? locked_.found[i].id : std::nullopt;
+        },
+        end);
   }
   return absl::OkStatus();
 }

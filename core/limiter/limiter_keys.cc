@@ -70,6 +70,7 @@ std::size_t Limiter::Reset(std::string_view key, std::span<const Limit> limits, 
     LimitHint no_hint;
     if (const std::optional<LimitId> id = table_.registry.Find(limit, no_hint)) ids.push_back(*id);
   }
+  table_.resets.fetch_add(1, std::memory_order_relaxed);
   table_.ExpireHolds(hash, now);
   std::size_t live = 0;
   std::vector<SlotKey> gone;

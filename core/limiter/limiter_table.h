@@ -168,6 +168,7 @@ struct LimiterTable {
   std::atomic<std::size_t> memory_max{0};   // 0: no bound
   std::atomic<TableBound> bound;
   std::atomic<std::uint64_t> reservations{0};
+  std::atomic<std::uint64_t> resets{0};  // of keys, and of the whole table
   std::atomic<std::uint64_t> evicted{0};
   std::atomic<std::uint64_t> evicted_full{0};
   LimitRegistry registry;

@@ -68,6 +68,7 @@ void LimiterUpkeep::Clear() {
   MutexLock saving(table_.changes_mutex);
   table_.discarded.reserve(table_.discarded.size() + kPartitionCount);
   const Isolation everything(table_);
+  table_.resets.fetch_add(1, std::memory_order_relaxed);
   table_.generation = Next(table_.generation);
   for (std::size_t i = 0; i < kPartitionCount; ++i) {
     const bool is_empty =
@@ -223,7 +224,12 @@ LimiterUpkeep::Counts LimiterUpkeep::counts() const noexcept {
           .hold_bytes = holds.bytes(),
           .expired_holds = keeper.expired(),
           .cancelled_holds = keeper.cancelled(),
-          .settled_holds = keeper.settled()};
+          .settled_holds = keeper.settled(),
+          .open_slices = holds.slices(),
+          .slice_units = holds.units(),
+          .granted_slices = keeper.granted_slices(),
+          .lapsed_slices = keeper.lapsed_slices(),
+          .resets = table_.resets.load(std::memory_order_relaxed)};
 }
 
 }  // namespace weir

@@ -106,6 +106,11 @@ class LimiterUpkeep {
     std::uint64_t expired_holds = 0;
     std::uint64_t cancelled_holds = 0;
     std::uint64_t settled_holds = 0;
+    std::size_t open_slices = 0;    // open_holds counts them, too
+    std::uint64_t slice_units = 0;  // granted to these
+    std::uint64_t granted_slices = 0;
+    std::uint64_t lapsed_slices = 0;
+    std::uint64_t resets = 0;  // of keys (Limiter::Reset), and of the table (Clear)
   };
   [[nodiscard]] Counts counts() const noexcept;
 

@@ -32,8 +32,8 @@ std::int64_t Plan<kChecks>::TimesAffordable(Instant now, std::int64_t most) cons
   for (std::size_t i = 0; i < size(); ++i) {
     const BucketStep& bucket = buckets_[i];
     if (bucket.first != i || bucket.shadow) continue;
-    const std::int64_t times = TimesThere(*request_[i].limit, bucket.present, now, bucket.cost,
-                                          bucket.keep, max_wait_);
+    const std::int64_t times =
+        TimesThere(*request_[i].limit, bucket.present, now, bucket.cost, bucket.keep, max_wait_);
     most = std::min(most, times);
   }
   return most;
@@ -60,22 +60,75 @@ void Plan<kChecks>::BanShadows(Instant now) {
   }
 }
 
+// Products of costs saturate as their sums do.
+std::uint64_t Product(std::uint64_t cost, std::int64_t times) noexcept {
+  std::uint64_t product = 0;
+  return __builtin_mul_overflow(cost, static_cast<std::uint64_t>(times), &product)
+             ? std::numeric_limits<std::uint64_t>::max()
+             : product;
+}
+
+template <std::size_t kChecks>
+void Plan<kChecks>::Multiply(std::int64_t times) {
+  for (std::size_t i = 0; i < size(); ++i) buckets_[i].cost = Product(buckets_[i].cost, times);
+}
+
 template <std::size_t kChecks>
 std::int64_t Plan<kChecks>::DecideUpTo(std::int64_t upto, Instant now) {
   WEIR_CHECK(upto >= 1);
   const std::int64_t granted = TimesAffordable(now, upto);
   if (granted > 0 && shadows_ > 0) BanShadows(now);
-  for (std::size_t i = 0; i < size(); ++i) {
-    BucketStep& bucket = buckets_[i];
-    // Products of costs saturate as their sums do.
-    const auto times = static_cast<std::uint64_t>(std::max<std::int64_t>(granted, 1));
-    if (__builtin_mul_overflow(bucket.cost, times, &bucket.cost)) {
-      bucket.cost = std::numeric_limits<std::uint64_t>::max();
-    }
-  }
+  if (granted > 0) Multiply(granted);
   Decide(now, granted > 0 ? Purpose::kLook : Purpose::kTake);
   WEIR_CHECK(allowed_ == (granted > 0));
   return granted;
+}
+
+template <std::size_t kChecks>
+SliceGrant Plan<kChecks>::DecideSlice(const SliceWish& wish, Instant now) {
+  absl::InlinedVector<SlicedLimit, 4> limits;  // one for each first check
+  for (std::size_t i = 0; i < size(); ++i) {
+    const BucketStep& bucket = buckets_[i];
+    if (!IsFirst(i)) continue;
+    limits.push_back({request_[i].limit, bucket.present, bucket.cost, bucket.keep});
+  }
+  const SliceTerms terms = weir::DecideSlice(limits, wish, now, max_wait_);
+  SliceGrant slice{terms.granted, terms.life, {}};
+  if (terms.granted > 0) Multiply(terms.granted);
+  Decide(now, Purpose::kLook);
+  if (terms.granted == 0) allowed_ = any_new_ = false;  // even where one unit would be there
+  WEIR_CHECK(allowed_ == (terms.granted > 0));
+  JoinSlice(wish, limits, now, slice.verdict);
+  slice.verdict.allowed = terms.granted >= wish.need;
+  return slice;
+}
+
+// Writes the verdict of a slice. `limits`: those of the first checks, before the slice.
+template <std::size_t kChecks>
+void Plan<kChecks>::JoinSlice(const SliceWish& wish, std::span<const SlicedLimit> limits,
+                              Instant now, Verdict& verdict) const {
+  verdict.allowed = true;  // if each limit has one more unit
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (!IsFirst(i)) {
+      verdict.repeated |= std::uint64_t{1} << i;
+      verdict.decisions.push_back(Decision(verdict.decisions[FirstOf(i)]));
+      continue;
+    }
+    const BucketStep& bucket = buckets_[i];
+    const SlicedLimit& before = limits.front();
+    limits = limits.subspan(1);
+    const Bucket after = allowed_ && bucket.charges() ? bucket.step.bucket : bucket.present;
+    const Limit& limit = *request_[i].limit;
+    Decision decision = DecideLimit(limit, after, now, 0, max_wait_).decision;
+    decision.retry_after = DecideLimit(limit, after, now, Product(before.cost, wish.unit),
+                                       max_wait_, Nanos{0}, before.keep)
+                               .decision.retry_after;
+    decision.allowed =
+        TimesThere(limit, before.bucket, now, before.cost, before.keep, max_wait_) >= wish.need;
+    if (!bucket.shadow && decision.retry_after > Nanos{0}) verdict.allowed = false;
+    verdict.decisions.push_back(decision);
+  }
+  JoinNumbers(verdict);
 }
 
 // Charges the bucket of a first check. Returns true if the tokens were not there. Requires: the

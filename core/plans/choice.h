@@ -37,6 +37,7 @@
 #include "core/rules/decision.h"
 #include "core/rules/join_decisions.h"
 #include "core/rules/rule.h"
+#include "core/rules/slice.h"
 #include "core/rules/step.h"
 #include "core/words/request.h"
 
@@ -156,6 +157,8 @@ class Plan {
   // Decides the request as many times as it passes at once, at most `upto`; returns that number. A
   // request that does not pass is decided once, to learn when it would. Requires: upto >= 1.
   std::int64_t DecideUpTo(std::int64_t upto, Instant now);
+  // Decides a slice (core/rules/slice.h), without bans. Join has no numbers of it.
+  [[nodiscard]] SliceGrant DecideSlice(const SliceWish& wish, Instant now);
   // Charges every bucket its cost, whether the tokens are there or not.
   [[nodiscard]] Charged Charge(Instant now);
   // Gives every bucket its cost back. The verdict is an admission with the numbers after the
@@ -245,6 +248,9 @@ class Plan {
     }
   }
   [[nodiscard]] std::int64_t TimesAffordable(Instant now, std::int64_t most) const;
+  void Multiply(std::int64_t times);
+  void JoinSlice(const SliceWish& wish, std::span<const SlicedLimit> limits, Instant now,
+                 Verdict& verdict) const;
   void BanBeforeDecide(std::size_t i, Instant now);
   void BanShadows(Instant now);
   Nanos DecideShadowsAt(Instant now);

@@ -65,4 +65,17 @@ struct Grant {
   bool renewed = false;
 };
 
+// The answer to a request for a slice (slice.h).
+struct SliceGrant {
+  std::int64_t granted = 0;
+  Nanos life{0};  // whole microseconds
+  // The numbers after the grant. `allowed`: what was needed is granted; of a decision, its limit
+  // had that. retry_after: until one more unit of the wish could be granted, 0 if it could now.
+  // limit_index: the check with the longest such wait, else the one with the fewest remaining.
+  Verdict verdict;
+
+  // True if the client may settle the slice.
+  [[nodiscard]] bool opens_hold() const noexcept { return granted > 0 && life > Nanos{0}; }
+};
+
 }  // namespace weir

@@ -1,5 +1,6 @@
 // A hold: the right of a client to settle, for some time, what a reservation has charged to one
-// key.
+// key. At its end a reservation is cancelled: what it charged comes back. A slice (RL.SLICE) lapses
+// instead: its client may have spent all of it, so nothing comes back.
 //
 // The client gives it an id. A hold is one piece of memory: this header, the parts, the intervals
 // of owned limits, and the id: with an id of 16 bytes 104 bytes for a limit, and 184 for three. Not
@@ -60,6 +61,9 @@ struct HoldInterval {
   friend bool operator==(const HoldInterval&, const HoldInterval&) = default;
 };
 
+// What becomes of an open hold at its expiry.
+enum class HoldEnd : bool { kIsCancelled, kLapses };
+
 // The values of a hold that never change, except for the expiry.
 struct HoldTerms {
   std::uint64_t key = 0;      // the key's hash
@@ -81,13 +85,15 @@ class Hold {
   // or none.
   [[nodiscard]] static Owner Make(const HoldTerms& terms, std::string_view id,
                                   std::span<const HoldPart> parts,
-                                  std::span<const HoldInterval> intervals);
+                                  std::span<const HoldInterval> intervals,
+                                  HoldEnd end = HoldEnd::kIsCancelled);
   Hold(const Hold&) = delete;
   Hold& operator=(const Hold&) = delete;
 
   [[nodiscard]] const HoldTerms& terms() const noexcept { return terms_; }
   [[nodiscard]] std::uint64_t key() const noexcept { return terms_.key; }
   [[nodiscard]] Instant expiry() const noexcept { return terms_.expiry; }
+  [[nodiscard]] bool lapses() const noexcept { return lapses_; }
   [[nodiscard]] std::string_view id() const noexcept {
     return {reinterpret_cast<const char*>(IntervalsBegin() + intervals_), id_bytes_};
   }
@@ -117,7 +123,7 @@ class Hold {
   friend class HoldTable;
 
   Hold(const HoldTerms& terms, std::string_view id, std::span<const HoldPart> parts,
-       std::span<const HoldInterval> intervals) noexcept;
+       std::span<const HoldInterval> intervals, HoldEnd end) noexcept;
   [[nodiscard]] HoldPart* PartsBegin() const noexcept {
     return reinterpret_cast<HoldPart*>(const_cast<Hold*>(this) + 1);
   }
@@ -130,7 +136,8 @@ class Hold {
   std::uint8_t id_bytes_;
   std::uint8_t parts_;
   std::uint8_t intervals_;
-  bool is_leaving_ = false;  // HoldSet::TakeMany is about to take it
+  bool is_leaving_ : 1 = false;  // HoldSet::TakeMany is about to take it
+  bool lapses_ : 1;
 };
 static_assert(sizeof(Hold) == 48);
 static_assert(alignof(Hold) >= alignof(HoldPart));

@@ -12,6 +12,7 @@ static_assert(kBucketValueBytes == sizeof(Bucket));
 // The flags of a hold.
 constexpr std::uint8_t kSettled = 1;
 constexpr std::uint8_t kHasIntervals = 2;
+constexpr std::uint8_t kLapses = 4;
 
 static_assert(kHoldPartsMax <= UINT8_MAX);
 
@@ -58,12 +59,13 @@ void AppendSumsValue(const SettlementSums& sums, std::string& out) {
 void AppendHoldValue(const SavedHold& hold, std::string& out) {
   WEIR_CHECK(hold.parts.size() <= kHoldPartsMax);
   WEIR_CHECK(hold.intervals.empty() || hold.intervals.size() == hold.parts.size());
-  WEIR_CHECK(!hold.settled || hold.intervals.empty());
+  WEIR_CHECK(!hold.settled || (hold.intervals.empty() && !hold.lapses));
   WEIR_CHECK(hold.expiry >= Instant{});
   WEIR_CHECK(hold.expiry <= kExpiryMax);
   WEIR_CHECK(hold.granted >= 0);
-  const unsigned flags =
-      (hold.settled ? kSettled : 0U) | (hold.intervals.empty() ? 0U : kHasIntervals);
+  const unsigned flags = (hold.settled ? kSettled : 0U) |
+                         (hold.intervals.empty() ? 0U : kHasIntervals) |
+                         (hold.lapses ? kLapses : 0U);
   AppendNumber(static_cast<std::uint8_t>(flags), out);
   AppendNumber(static_cast<std::uint64_t>(hold.expiry.time_since_epoch().count()), out);
   AppendNumber(hold.order, out);
@@ -107,6 +109,7 @@ std::optional<SavedHold> ReadHoldValue(std::string_view bytes) {
   SavedHold hold;
   const auto flags = reader.Take<std::uint8_t>();
   hold.settled = (flags & kSettled) != 0;
+  hold.lapses = (flags & kLapses) != 0;
   const bool has_intervals = (flags & kHasIntervals) != 0;
   Nanos expiry{0};
   if (!TakeSigned(reader, kExpiryMax.time_since_epoch().count(), expiry)) return std::nullopt;
@@ -115,9 +118,11 @@ std::optional<SavedHold> ReadHoldValue(std::string_view bytes) {
   hold.request = reader.Take<std::uint64_t>();
   if (!TakeSigned(reader, INT64_MAX, hold.granted)) return std::nullopt;
   const auto parts = reader.Take<std::uint8_t>();
-  if (flags > (kSettled | kHasIntervals) || parts > kHoldPartsMax) return std::nullopt;
-  // Intervals are those of the parts of an open hold.
-  if (has_intervals && (hold.settled || parts == 0)) return std::nullopt;
+  constexpr std::uint8_t kAll = kSettled | kHasIntervals | kLapses;
+  if (flags > kAll || parts > kHoldPartsMax) return std::nullopt;
+  // The others are of an open hold, and intervals of its parts.
+  if (hold.settled && flags != kSettled) return std::nullopt;
+  if (has_intervals && parts == 0) return std::nullopt;
   for (std::size_t i = 0; i < parts; ++i) {
     HoldPart& part = hold.parts.emplace_back();
     part.limit = LimitId{reader.Take<std::uint32_t>()};

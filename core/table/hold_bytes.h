@@ -7,7 +7,8 @@
 //     part   = limit: u32  cost: u64          of a mark
 //            | limit cost bucket sums [ period: u64  denominator: u32 ]
 //
-// Numbers are big-endian. The flags of a hold are 1 for a mark, and 2 if its parts have intervals.
+// Numbers are big-endian. The flags of a hold are 1 for a mark, 2 if its parts have intervals, and
+// 4 if it lapses; a mark has no other.
 //
 // The functions that make bytes assert that their argument is one that a limiter can have; those
 // that read bytes take any, and return nothing for bytes that none has written. Pure; cost: linear.

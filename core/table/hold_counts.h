@@ -1,5 +1,6 @@
 // Counts open holds and the memory of holds, for all users and for each one, and marks; and bounds
-// them. A named user may have a tenth of the open holds, and of the memory, that all may have.
+// them. A named user may have a tenth of the open holds, and of the memory, that all may have. Open
+// slices (HoldEnd::kLapses) are counted besides, with their units.
 //
 // A restored hold counts for all, but for no user. So a named user may open a tenth besides after a
 // restart, but only the operator restarts a server.
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
@@ -67,10 +69,27 @@ class HoldCounts {
 
   // Forgets all holds and marks. Cost: a visit of each user.
   void Clear() {
-    for (std::atomic<std::size_t>* const count : {&open_, &marks_, &bytes_})
+    for (std::atomic<std::size_t>* const count : {&open_, &marks_, &bytes_, &slices_, &units_})
       count->store(0, std::memory_order_relaxed);
     const MutexLock lock(mutex_);
     of_user_.clear();
+  }
+
+  // Count an open slice of so many units.
+  void AddSlice(std::int64_t units) noexcept {
+    slices_.fetch_add(1, std::memory_order_relaxed);
+    units_.fetch_add(static_cast<std::size_t>(units), std::memory_order_relaxed);
+  }
+  void RemoveSlice(std::int64_t units) noexcept {
+    slices_.fetch_sub(1, std::memory_order_relaxed);
+    units_.fetch_sub(static_cast<std::size_t>(units), std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::size_t slices() const noexcept {
+    return slices_.load(std::memory_order_relaxed);
+  }
+  // Modulo 2^64.
+  [[nodiscard]] std::size_t units() const noexcept {
+    return units_.load(std::memory_order_relaxed);
   }
 
   // Counts memory of open holds and marks. `user`: the user that they count for (HoldTerms::user).
@@ -144,6 +163,8 @@ class HoldCounts {
   std::atomic<std::size_t> open_{0};
   std::atomic<std::size_t> marks_{0};
   std::atomic<std::size_t> bytes_{0};
+  std::atomic<std::size_t> slices_{0};
+  std::atomic<std::size_t> units_{0};
   std::atomic<std::size_t> bytes_max_;
   Mutex mutex_;
   absl::flat_hash_map<Introducer, OfUser> of_user_ ABSL_GUARDED_BY(mutex_);

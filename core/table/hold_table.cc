@@ -44,9 +44,9 @@ Hold::Owner HoldTable::TakeOpen(Hold& open) {
 }
 
 Hold& HoldTable::Open(const HoldTerms& terms, std::string_view id, std::span<const HoldPart> parts,
-                      std::span<const HoldInterval> intervals) {
+                      std::span<const HoldInterval> intervals, HoldEnd end) {
   WEIR_DCHECK(FindMark(terms.key, id) == nullptr);
-  Hold::Owner made = Hold::Make(terms, id, parts, intervals);
+  Hold::Owner made = Hold::Make(terms, id, parts, intervals, end);
   made->terms_.order = static_cast<std::uint32_t>(opened_);
   made->epoch_ = static_cast<std::uint32_t>(opened_++ >> 32);
   Hold& hold = InsertOpen(std::move(made), terms.expiry);
@@ -218,7 +218,8 @@ void HoldTable::DropUnnamedSums(std::span<Hold* const> removed) {
 }
 
 Hold& HoldTable::Restore(const HoldTerms& terms, std::string_view id, const SavedHold& saved) {
-  Hold::Owner made = Hold::Make(terms, id, saved.parts, saved.intervals);
+  Hold::Owner made = Hold::Make(terms, id, saved.parts, saved.intervals,
+                                saved.lapses ? HoldEnd::kLapses : HoldEnd::kIsCancelled);
   // Orders are modulo 2^32: the next one is behind all of the restored ones.
   const bool is_first = !saved.settled && open_.empty();
   const auto distance =

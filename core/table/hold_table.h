@@ -56,7 +56,7 @@ class HoldTable {
   // Adds an open hold; its order is that of the calls, not that of `terms`. Requires: no open hold
   // and no mark of that name.
   Hold& Open(const HoldTerms& terms, std::string_view id, std::span<const HoldPart> parts,
-             std::span<const HoldInterval> intervals);
+             std::span<const HoldInterval> intervals, HoldEnd end = HoldEnd::kIsCancelled);
   void Renew(Hold& open, Instant expiry);
   // Makes a mark of an open hold, until `forgotten_at`.
   void Mark(Hold& open, Instant forgotten_at);

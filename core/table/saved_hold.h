@@ -13,6 +13,7 @@ namespace weir {
 
 struct SavedHold {
   bool settled = false;
+  bool lapses = false;        // at its expiry; false of a mark
   std::uint64_t request = 0;  // as in HoldTerms, without the key and the user
   std::int64_t granted = 0;
   Instant expiry{};
@@ -27,6 +28,7 @@ struct SavedHold {
 [[nodiscard]] inline SavedHold SavedHoldOf(const Hold& hold, bool settled) {
   const HoldTerms& terms = hold.terms();
   SavedHold saved = {.settled = settled,
+                     .lapses = !settled && hold.lapses(),
                      .request = terms.request,
                      .granted = terms.granted,
                      .expiry = terms.expiry,

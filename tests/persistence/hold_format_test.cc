@@ -54,6 +54,7 @@ SavedHold AnyHold() {
                     .parts = {},
                     .intervals = {}};
   const auto parts = *Between<std::size_t>(0, 5);
+  hold.lapses = !hold.settled && *rc::gen::arbitrary<bool>();
   const bool has_intervals = !hold.settled && *rc::gen::arbitrary<bool>();
   for (std::size_t i = 0; i < parts; ++i) {
     HoldPart part = {.cost = AnyNumber<std::uint64_t>(),
@@ -158,8 +159,10 @@ TEST(HoldFormatTest, HoldsAreReadOnlyWithinTheirBounds) {
     other[at] = static_cast<char>(byte);
     return ReadHoldValue(other).has_value();
   };
-  EXPECT_FALSE(with(0, 4)) << "unknown flags";
+  EXPECT_TRUE(with(0, 6)) << "a slice";
+  EXPECT_FALSE(with(0, 8 + 2)) << "unknown flags";
   EXPECT_FALSE(with(0, 3)) << "a settled hold has no intervals";
+  EXPECT_FALSE(with(0, 5)) << "a settled hold does not lapse";
   EXPECT_FALSE(with(1, 0x80)) << "an expiry before 1970";
   EXPECT_FALSE(with(1, 0x41)) << "an expiry later than any";
   EXPECT_FALSE(with(21, 0x80)) << "a negative grant";

@@ -63,6 +63,32 @@ TEST_F(HoldStorageTest, HoldIsSettledByTheNextServer) {
   EXPECT_EQ(server_.Remaining("a", "100/h,fixed"), 85);
 }
 
+// E4: a crash wastes at most what was out, and gives nothing back that may have been spent.
+TEST_F(HoldStorageTest, SliceLapsesAlsoUnderTheNextServer) {
+  Start();
+  const auto slice = [&](std::string_view id, Nanos ttl, std::int64_t need) {
+    EXPECT_EQ(server_.Slice("a", LimitOf("100/h"), id, ttl, need), ttl);
+  };
+  slice("settled", std::chrono::seconds{20}, 40);
+  slice("lapses", std::chrono::seconds{10}, 30);
+  slice("lapsed", std::chrono::seconds{1}, 20);
+  SaveAndCrash();
+  clock_.Advance(std::chrono::seconds{5});
+  Start();
+  EXPECT_EQ(server_.found().holds, 3U);
+  EXPECT_EQ(server_.Remaining("a", "100/h"), 10);
+  EXPECT_FALSE(server_.Commit("a", "lapsed", 0));
+  EXPECT_TRUE(server_.Commit("a", "settled", 15));
+  EXPECT_EQ(server_.Remaining("a", "100/h"), 35);
+  Save();
+  clock_.Advance(std::chrono::seconds{5});
+  EXPECT_EQ(server_.Remaining("a", "100/h"), 35);
+  EXPECT_FALSE(server_.Commit("a", "lapses", 0));
+  EXPECT_TRUE(server_.Commit("a", "settled", 15)) << "by the earlier command";
+  SaveAndCrash();
+  EXPECT_EQ(CountRecords(kHoldPrefix), 1U) << "the mark";
+}
+
 // A charge without its hold would be lost until time has given it back; so would a hold without its
 // charge, for the others.
 TEST_F(HoldStorageTest, CrashBeforeTheSaveForgetsBoth) {

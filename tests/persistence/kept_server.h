@@ -104,6 +104,15 @@ class KeptServer {
                  clock_.Now())
         ->allowed;
   }
+  // Takes a slice of what is needed. Returns its life; 0 if nothing was granted.
+  Nanos Slice(std::string_view key, const Limit& limit, std::string_view id, Nanos ttl,
+              std::int64_t need) {
+    const auto slice = limiter_->Slice(
+        {{.key = key, .limit = &limit, .hash = limiter_->Hash(key)}},
+        {.id = id, .wish = {.need = need, .unit = need, .upto = need, .life = ttl}}, clock_.Now());
+    EXPECT_TRUE(slice.ok());
+    return slice.ok() && slice->opens_hold() ? slice->life : Nanos{0};
+  }
   // Holds `cost` tokens of the limit. Returns whether the reservation was admitted.
   bool Hold(std::string_view key, const Limit& limit, std::string_view id, Nanos ttl,
             std::int64_t cost = 1) {

@@ -8,7 +8,7 @@
 //
 // Each bucket is compared with a log of the true costs (settled_history.h), which it must not
 // exceed, and with the rule alone, which it must equal; held limits with a list of the open holds.
-// The expectations are rapidcheck's: to be used within a property.
+// Uses RC_ASSERT.
 #pragma once
 
 #include <algorithm>
@@ -42,6 +42,8 @@ struct HoldTally {
   std::int64_t unknown = 0;
   std::int64_t expired = 0;
   std::int64_t refused = 0;  // other words, or settled
+  std::int64_t sliced = 0;
+  std::int64_t lapsed = 0;
 };
 
 class HoldHistory {
@@ -61,7 +63,11 @@ class HoldHistory {
     std::int64_t order;
     Instant expiry;
     std::vector<Part> parts;
+    std::uint64_t units = 0;  // of a slice
     bool is_settled = false;
+
+    // The tokens of one unit of a cost.
+    std::uint64_t Each(const Part& part) const { return units == 0 ? 1 : part.cost / units; }
   };
   using HoldName = std::pair<std::size_t, std::size_t>;  // key, id
   using Histories = std::map<BucketName, SettledHistory>;
@@ -82,7 +88,7 @@ class HoldHistory {
 
   void Turn() {
     PassTime();
-    switch (*Between(0, 15)) {
+    switch (*Between(0, 17)) {
       case 0:
       case 1:
       case 2:
@@ -103,6 +109,9 @@ class HoldHistory {
       case 13:
         return Refund();
       case 14:
+      case 15:
+        return Slice();
+      case 16:
         return *Between(0, 7) == 0 ? Reset() : Sweep();
       default:
         return CheckBuckets(true);
@@ -184,9 +193,12 @@ class HoldHistory {
       }
       if (!due) break;
       const Open hold = holds_.at(*due);
-      for (const Part& part : hold.parts) SettlePart(due->first, part, hold.expiry, 0);
+      const bool lapses = hold.units > 0;
+      for (const Part& part : hold.parts) {
+        SettlePart(due->first, part, hold.expiry, lapses ? part.cost : 0);
+      }
       holds_.erase(HoldName(*due));
-      ++tally_.expired;
+      ++(lapses ? tally_.lapsed : tally_.expired);
     }
     std::erase_if(holds_, [&](const auto& hold) {
       return hold.second.is_settled && hold.second.expiry <= now_;
@@ -296,7 +308,7 @@ class HoldHistory {
       if (hold == holds_.end()) continue;
       is_settled = is_settled || hold->second.is_settled;
       if (found == 0 && is_same) words = hold->second.words;
-      is_same = is_same && hold->second.words == words;
+      is_same = is_same && hold->second.words == words && hold->second.units == 0;
       if (!hold->second.is_settled) ++found;
     }
     const Nanos ttl{*Between<std::int64_t>(0, 1) == 0 ? *NumberUpTo(2'000'000'000)
@@ -326,6 +338,40 @@ class HoldHistory {
       hold.order = ++order_;
       hold.expiry = now_ + ttl;
       holds_[{key, id}] = hold;
+    }
+    CheckBuckets(false);
+  }
+
+  void Slice() {
+    std::vector<Ask> asks = AnyAsks(false);
+    const std::size_t key = asks.front().bucket.first;
+    std::erase_if(asks, [&](const Ask& ask) { return ask.bucket.first != key; });
+    const std::size_t id = *Between<std::size_t>(0, kIdCount - 1);
+    const std::int64_t need = *Between<std::int64_t>(0, 3);
+    const SliceWish wish{need, *Between<std::int64_t>(1, std::max<std::int64_t>(need, 1)),
+                         *Between<std::int64_t>(1, 6), Nanos{*NumberUpTo(2'000'000'000)}};
+    std::vector<SlicedLimit> limits;
+    for (const Ask& ask : asks) {
+      const SettledHistory& history = History(ask.bucket);
+      limits.push_back(
+          {&history.limit(), history.bucket(), static_cast<std::uint64_t>(ask.cost), 0});
+    }
+    const SliceTerms terms = DecideSlice(limits, wish, now_, kMaxWait);
+    const absl::StatusOr<SliceGrant> got =
+        limiter_->Slice(RequestOf(asks), {.id = IdText(id), .wish = wish, .user = {}}, now_);
+    tally_.refused += got.ok() ? 0 : 1;
+    RC_ASSERT(got.ok() != holds_.contains({key, id}));
+    if (!got.ok()) return CheckBuckets(false);
+    RC_ASSERT(got->granted == terms.granted);
+    RC_ASSERT(got->life == terms.life);
+    if (terms.granted == 0) return CheckBuckets(false);
+    for (Ask& ask : asks) ask.cost *= terms.granted;
+    std::map<std::size_t, Open> opened;
+    RC_ASSERT(Play(asks, got->opens_hold(), got->opens_hold() ? &opened : nullptr));
+    for (auto& [of, hold] : opened) {
+      ++tally_.sliced;
+      holds_[{of, id}] = {0, ++order_, now_ + terms.life, hold.parts,
+                          static_cast<std::uint64_t>(terms.granted)};
     }
     CheckBuckets(false);
   }
@@ -362,8 +408,10 @@ class HoldHistory {
       ++tally_.settled;
       Open& hold = found->second;
       for (const Part& part : hold.parts) {
-        std::uint64_t cost = all ? static_cast<std::uint64_t>(*all) : part.cost;
-        if (costs.contains(part.limit)) cost = static_cast<std::uint64_t>(costs[part.limit]);
+        std::uint64_t cost = all ? static_cast<std::uint64_t>(*all) * hold.Each(part) : part.cost;
+        if (costs.contains(part.limit)) {
+          cost = static_cast<std::uint64_t>(costs[part.limit]) * hold.Each(part);
+        }
         SettlePart(key, part, now_, cost);
       }
       hold.is_settled = true;

@@ -199,10 +199,30 @@ class RandomUse {
     return "id" + std::to_string(turn.asks.front().keep.part % 3);
   }
 
+  // Some slices lapse between two turns.
+  std::string Slice(const Request& request, std::string_view id, std::int64_t part) {
+    const auto slice =
+        limiter_.Slice(request,
+                       {.id = id,
+                        .wish = {.need = part % 4,
+                                 .unit = 1,
+                                 .upto = 1 + part % 9,
+                                 .life = std::chrono::milliseconds{part % 3 == 0 ? 10 : 60'000}}},
+                       now_);
+    if (!slice.ok()) return slice.status().ToString();
+    return "slice " + std::to_string(slice->granted) + " " + std::to_string(slice->life.count()) +
+           " " + Told(slice->verdict);
+  }
+
   // Some holds expire between two turns, others never; the words of some are those of others.
   std::string Hold(const Request& request, const Turn& turn) {
     const std::int64_t part = turn.asks.front().move.part;
     const std::string id = IdOf(turn);
+    const bool may_slice = std::ranges::all_of(request, [&](const Check& check) {
+      return check.hash == request.front().hash && !check.limit->is_held();
+    });
+    const bool wants_slice = turn.patience == Turn::Patience::kTooShort && part % 4 == 0;
+    if (may_slice && wants_slice) return Slice(request, id, part);
     const auto grant =
         limiter_.DecideAndHold(request,
                                {.id = id,

@@ -29,6 +29,8 @@ TEST(HoldModelTest, L20L21L22RandomHistories) {
   EXPECT_GT(tally.unknown, few);
   EXPECT_GT(tally.expired, 2 * few);
   EXPECT_GT(tally.refused, few / 4);
+  EXPECT_GT(tally.sliced, few / 2);
+  EXPECT_GT(tally.lapsed, few / 4);
 }
 
 }  // namespace

@@ -207,7 +207,7 @@ class Chain {
 };
 
 // Sums of settled holds are rare when the tables are compared: fewer seeds may have none.
-constexpr std::uint64_t kSeedsWithSums = 15;
+constexpr std::uint64_t kSeedsWithSums = 30;
 
 void Follow(std::uint64_t seeds, std::size_t limits_max) {
   std::size_t overflowed = 0;
