@@ -28,6 +28,10 @@ void AddInfoFields(redis::Info* info, int for_crash) noexcept {
   const std::uint64_t cancelled = module.keeper.cancelled();
   redis::InfoAddFieldULongLong(info, "holds_committed", module.keeper.settled() - cancelled);
   redis::InfoAddFieldULongLong(info, "holds_cancelled", cancelled);
+  redis::InfoAddFieldULongLong(info, "slices_open", module.hold_records.counts().slices());
+  redis::InfoAddFieldULongLong(info, "slices_tokens_out", module.hold_records.counts().units());
+  redis::InfoAddFieldULongLong(info, "slices_granted", module.keeper.granted_slices());
+  redis::InfoAddFieldULongLong(info, "slices_lapsed", module.keeper.lapsed_slices());
 }
 
 bool Start(redis::Context* context, std::span<redis::String*> words) {

@@ -41,8 +41,8 @@ constexpr const char* kFooter =
     "MONITOR cuts words after 512 bytes and costs the server a line for each request, so capture\n"
     "briefly. It shows no answers: a request that was refused with an error counts as any other.\n"
     "RL.RESET, DEL and UNLINK forget all buckets of their keys, also where RL.RESET names limits,\n"
-    "FLUSHALL and FLUSHDB all buckets. Holds are not replayed: lines of RL.RESERVE, RL.COMMIT and\n"
-    "RL.CANCEL are passed over, and RL.TAKE with HOLD is a plain one.\n";
+    "FLUSHALL and FLUSHDB all buckets. Holds are not replayed: lines of RL.RESERVE, RL.SLICE,\n"
+    "RL.COMMIT and RL.CANCEL are passed over, and RL.TAKE with HOLD is a plain one.\n";
 
 constexpr Nanos kSlackMax = std::chrono::hours{24 * 366};
 

@@ -115,6 +115,20 @@ void DecisionEvents::CollectCall(const CallRequest& call, std::span<CachedLimit*
   }
 }
 
+void DecisionEvents::CollectSlice(const ParsedRequest& request, const SliceGrant& slice,
+                                  const EventTerms& terms) {
+  const Verdict& verdict = slice.verdict;
+  for (std::size_t i = 0; i < verdict.decisions.size(); ++i) {
+    if ((verdict.repeated >> i & 1) != 0) continue;
+    const Answer answer = {request.checks[i], NameOf(request, i), verdict.decisions[i]};
+    if (!answer.decision.allowed) AddDenied(answer, terms);
+    const bool may_be_free = !answer.decision.allowed && answer.check.limit->shape().shadow;
+    if (slice.granted == 0 || may_be_free) continue;
+    const auto left = static_cast<std::uint64_t>(answer.decision.remaining);
+    AddUsed(answer, SumOf(left, CostOf(request.checks, verdict, i, slice.granted)), terms);
+  }
+}
+
 void DecisionEvents::CollectThrottle(const Check& check, const Verdict& verdict,
                                      const EventTerms& terms) {
   if (!verdict.allowed) AddDenied({check, kThrottleName, verdict.decisions[0]}, terms);

@@ -77,6 +77,9 @@ class DecisionEvents {
   // `of_checks`: the limit of each check.
   void CollectCall(const CallRequest& call, std::span<CachedLimit* const> of_checks,
                    const CallVerdict& verdict, const EventTerms& terms);
+  // A slice that is less than what was needed is a denial by the limits that had less; what was
+  // granted is used.
+  void CollectSlice(const ParsedRequest& request, const SliceGrant& slice, const EventTerms& terms);
   // Collects those of a CL.THROTTLE request.
   void CollectThrottle(const Check& check, const Verdict& verdict, const EventTerms& terms);
 

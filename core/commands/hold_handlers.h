@@ -3,9 +3,11 @@
 // LimitHost is then a HostsHolds.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,13 +34,16 @@ namespace weir {
 
 template <typename Host>
 concept HostsHolds = HostsLimits<Host> &&
-    requires(Host host, const Request& request, const HoldRequest& hold,
+    requires(Host host, const Request& request, const HoldRequest& hold, const SliceRequest& slice,
              const SettleRequest& settlement, const ParsedSettlement& parsed,
              std::string_view key) {
-  // The limiter counts holds for the calling user, whatever hold.user is.
+  // The limiter counts holds for the calling user, whatever hold.user and slice.user are.
   {
     host.limiter().DecideAndHold(request, hold, host.now())
     } -> std::convertible_to<absl::StatusOr<Grant>>;
+  {
+    host.limiter().Slice(request, slice, host.now())
+    } -> std::convertible_to<absl::StatusOr<SliceGrant>>;
   {
     host.limiter().SettleHold(settlement, host.now())
     } -> std::convertible_to<absl::StatusOr<Settled>>;
@@ -46,6 +51,10 @@ concept HostsHolds = HostsLimits<Host> &&
     host.limiter().InspectHolds(key, host.now())
     } -> std::convertible_to<absl::StatusOr<std::vector<LiveHold>>>;
   { host.shared().options.max_hold } -> std::convertible_to<Nanos>;
+  { host.slice_life() } -> std::convertible_to<Nanos>;  // the longest; 0: no slices
+  // Grows with each change that may make an earlier decision void: of a policy or an override, and
+  // when the buckets of a key are dropped.
+  { host.operator_changes() } -> std::same_as<std::uint64_t>;
   // Returns true if the client takes the settlement itself, and no reply is to be written. The
   // limits are those of the verdict's decisions.
   { host.TakesSettled(parsed, Settled(), std::span<const AskedLimit>()) } -> std::same_as<bool>;
@@ -58,6 +67,7 @@ class HoldHandlers : private LimitHandlers<Host> {
   static void Cancel(Call& call);
   static void Commit(Call& call);
   static void Reserve(Call& call);
+  static void Slice(Call& call);
 
   // Answers a request with HOLD.
   static void Hold(Host& host, const ParsedRequest& request);
@@ -66,6 +76,17 @@ class HoldHandlers : private LimitHandlers<Host> {
 
  private:
   static void Settle(Host& host, SettlementKind kind);
+  // Answers with the error of a request to hold.
+  static void FailToHold(Host& host, const absl::Status& status) {
+    if (status != TooManyHolds()) return host.Fail(status);
+    host.ReplyError(StdView(absl::StrCat("OOM ", status.message())));
+  }
+  // Returns true, after answering with an error, if clients may not give the time.
+  static bool RefusesTime(Host& host, const std::optional<Instant>& at) {
+    if (!at || host.shared().explicit_time.allowed()) return false;
+    host.Fail(absl::PermissionDeniedError(AbslView(Host::kNoExplicitTime)));
+    return true;
+  }
 };
 
 // Lets the rows name the handlers in files where the host is not defined.
@@ -95,10 +116,7 @@ void HoldHandlers<Host>::Hold(Host& host, const ParsedRequest& request) {
                             .words = request.hold.words,
                             .upto = request.upto};
   const absl::StatusOr<Grant> grant = host.limiter().DecideAndHold(request.checks, hold, now);
-  if (!grant.ok()) {
-    if (grant.status() != TooManyHolds()) return host.Fail(grant.status());
-    return host.ReplyError(StdView(absl::StrCat("OOM ", grant.status().message())));
-  }
+  if (!grant.ok()) return FailToHold(host, grant.status());
   if (grant->renewed) {
     host.MarkDirty();
   } else {
@@ -106,6 +124,33 @@ void HoldHandlers<Host>::Hold(Host& host, const ParsedRequest& request) {
     HoldHandlers::Count(host, request, grant->verdict, is_take ? grant->granted : 1);
   }
   HoldHandlers::Answer(host, request, grant->granted, grant->verdict);
+}
+
+template <typename Host>
+void HoldHandlers<Host>::Slice(Call& call) {
+  Host host(call);
+  HoldHandlers::ChargeForWords(host);
+  const absl::StatusOr<ParsedSlice> parsed =
+      ParseSlice(host.arguments(), host.thread().memo, host.key_hashes());
+  if (!parsed.ok()) return host.Fail(parsed.status());
+  const ParsedRequest& request = parsed->request;
+  if (RefusesTime(host, request.at)) return;
+  const Instant now = HoldHandlers::TimeOf(host, request);
+  if (host.RefusedUnsaved(request.checks, now)) return;
+  const SliceWish wish = {parsed->need, parsed->unit, request.upto,
+                          std::min<Nanos>(request.hold.ttl, host.slice_life())};
+  const absl::StatusOr<SliceGrant> slice =
+      host.limiter().Slice(request.checks, {.id = request.hold.id, .wish = wish}, now);
+  if (!slice.ok()) return FailToHold(host, slice.status());
+  // A request for a slice stands for those that wait: it is one of them.
+  if (parsed->need > 0) host.thread().request_counters.Count(request, slice->verdict);
+  if (slice->granted > 0) host.MarkDirty();
+  if (host.has_listeners()) {
+    HoldHandlers::Tell(host, &DecisionEvents::CollectSlice, request, *slice);
+  }
+  if (request.at) host.shared().explicit_time.Record(*request.at);
+  WriteSlice(host.reply(), *slice, host.operator_changes(),
+             [&](std::size_t i) { return AskedLimitAt(request, i); });
 }
 
 template <typename Host>
@@ -127,9 +172,7 @@ void HoldHandlers<Host>::Settle(Host& host, SettlementKind kind) {
   const absl::StatusOr<ParsedSettlement> parsed =
       ParseSettlement(host.arguments(), host.thread().memo, policies, host.key_hashes(), kind);
   if (!parsed.ok()) return host.Fail(parsed.status());
-  if (parsed->at && !host.shared().explicit_time.allowed()) {
-    return host.Fail(absl::PermissionDeniedError(AbslView(Host::kNoExplicitTime)));
-  }
+  if (RefusesTime(host, parsed->at)) return;
   if (parsed->keys.size() > 1) {
     absl::InlinedVector<KeyHash, 4> keys;
     for (const SettledKey& key : parsed->keys) keys.push_back(key.key.hash);

@@ -71,6 +71,24 @@ void WriteVerdict(Reply& reply, std::int64_t first, const Verdict& verdict, bool
   }
 }
 
+// RL.SLICE: [granted, remaining, retry_after_us, reset_after_us, limit_index, life_us, changes,
+// rows], with a row for each limit as above, but for its times.
+template <typename Reply, typename AskedAt>
+void WriteSlice(Reply& reply, const SliceGrant& slice, std::uint64_t changes, AskedAt asked_at) {
+  const std::array numbers = SliceNumbers(slice, changes);
+  const auto& rows = slice.verdict.decisions;
+  reply.Array(numbers.size() + 1);
+  reply.Integers(numbers);
+  reply.Array(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const AskedLimit asked = asked_at(i);
+    auto decided = DecisionNumbers(asked, rows[i]);
+    decided[3] = CeilMicros(rows[i].retry_after);
+    decided[4] = CeilMicros(rows[i].reset_after);
+    WriteNamedNumbers(reply, asked.name, kSliceFields, decided);
+  }
+}
+
 // CL.THROTTLE: [limited, max_burst + 1, remaining, retry_after_s or -1, reset_after_s].
 template <typename Reply>
 void WriteThrottle(Reply& reply, const ThrottleRequest& request, const Verdict& verdict) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -77,6 +78,25 @@ inline constexpr std::array<const char*, 9> kDecisionFields = {
           asked.cost,
           asked.keep,
           asked.alternative};
+}
+
+// The same of RL.SLICE, whose times are in microseconds.
+[[nodiscard]] constexpr std::int64_t CeilMicros(Nanos span) noexcept {
+  using std::chrono::microseconds;
+  return span == kNever ? -1 : std::int64_t{std::chrono::ceil<microseconds>(span).count()};
+}
+inline constexpr std::array<const char*, 8> kSliceFields = {
+    "allowed", "limit", "remaining", "retry_after_us", "reset_after_us", "group", "cost", "keep"};
+[[nodiscard]] inline std::array<std::int64_t, 7> SliceNumbers(const SliceGrant& slice,
+                                                              std::uint64_t changes) noexcept {
+  const Verdict& verdict = slice.verdict;
+  return {slice.granted,
+          verdict.remaining,
+          CeilMicros(verdict.retry_after),
+          CeilMicros(verdict.reset_after),
+          static_cast<std::int64_t>(verdict.limit_index),
+          CeilMicros(slice.life),
+          TokensShown(changes)};
 }
 
 }  // namespace weir

@@ -1,11 +1,14 @@
 #include "core/commands/request_grammar.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/base/optimization.h"
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/utility/utility.h"
 
@@ -14,6 +17,7 @@
 #include "core/base/status.h"
 #include "core/table/hold.h"
 #include "core/words/limit_grammar.h"
+#include "core/words/number_word.h"
 #include "core/words/word_reader.h"
 
 namespace weir {
@@ -28,6 +32,8 @@ absl::string_view WhatFollowsCost(RequestKind kind) {
       return "then AND key limit ..., then TIMEOUT and WITHLIMITS once each";
     case RequestKind::kReserve:
       return "then AND or OR key limit ..., then HOLD, TTL, WITHLIMITS and AT once each";
+    case RequestKind::kSlice:
+      return "then NEED, UNIT, UPTO, HOLD, TTL and AT once each";
     case RequestKind::kChange:
       return "then AND key limit ..., then WITHLIMITS and AT once each";
     case RequestKind::kDecide:
@@ -210,12 +216,13 @@ class RequestReader {
       case Keyword::kAt:
         return kind_ != RequestKind::kWait;
       case Keyword::kUpto:
-        return kind_ == RequestKind::kTake;
+        return kind_ == RequestKind::kTake || kind_ == RequestKind::kSlice;
       case Keyword::kTimeout:
         return kind_ == RequestKind::kWait;
       case Keyword::kHold:
       case Keyword::kTtl:
-        return kind_ == RequestKind::kTake || kind_ == RequestKind::kReserve;
+        return kind_ == RequestKind::kTake || kind_ == RequestKind::kReserve ||
+               kind_ == RequestKind::kSlice;
       default:
         return false;
     }
@@ -256,6 +263,67 @@ absl::Status TooManyLimits() {
   return absl::InvalidArgumentError(absl::StrCat("too many limits: at most ", kChecksMax));
 }
 
+// NEED or UNIT of a slicing request, which no other request has.
+struct Units {
+  std::string_view name;
+  std::int64_t least;
+  std::optional<std::int64_t> value = std::nullopt;
+
+  // Reads the number at the front of `words`, behind the name.
+  absl::Status Read(std::span<const std::string_view> words) {
+    if (value) {
+      return absl::InvalidArgumentError(absl::StrCat(AbslView(name), " stands once"));
+    }
+    if (words.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(AbslView(name), " needs a number after it"));
+    }
+    const absl::StatusOr<std::int64_t> read = ReadNumber(name, words.front(), least, INT64_MAX);
+    if (read.ok()) value = *read;
+    return read.status();
+  }
+};
+
+// Takes NEED and UNIT, with their numbers, out of the words.
+absl::StatusOr<absl::InlinedVector<std::string_view, 16>> WithoutUnits(
+    std::span<const std::string_view> words, std::span<Units> units) {
+  absl::InlinedVector<std::string_view, 16> others;
+  for (bool is_plain = true; !words.empty(); words = words.subspan(1)) {  // a key to begin with
+    const std::string_view word = words.front();
+    const auto named = std::ranges::find_if(units, [&](const Units& one) {
+      return absl::EqualsIgnoreCase(AbslView(word), AbslView(one.name));
+    });
+    if (!is_plain && named != units.end()) {
+      words = words.subspan(1);
+      WEIR_RETURN_IF_ERROR(named->Read(words));
+      continue;
+    }
+    others.push_back(word);
+    // The word behind that of an option is plain, as an id may be.
+    is_plain = !is_plain && KeywordOf(word) > Keyword::kOr;
+  }
+  return others;
+}
+
+absl::Status NoSliceWords() {
+  return absl::InvalidArgumentError(
+      "RL.SLICE needs NEED units UNIT units UPTO units HOLD id TTL milliseconds");
+}
+
+absl::Status CheckSlice(const ParsedSlice& slice) {
+  const ParsedRequest& request = slice.request;
+  if (request.upto == 0 || request.hold.id.empty() || request.hold.ttl == Nanos{0}) {
+    return NoSliceWords();
+  }
+  if (request.begins_group != 0) {
+    return absl::InvalidArgumentError("RL.SLICE is about one key: AND does not stand in it");
+  }
+  if (request.with_limits) {
+    return absl::InvalidArgumentError("RL.SLICE always has the rows of WITHLIMITS: leave it out");
+  }
+  if (slice.need == 0 || slice.unit <= slice.need) return absl::OkStatus();
+  return absl::InvalidArgumentError("UNIT is above NEED, which it is a part of");
+}
+
 }  // namespace
 
 bool IsRequestKeyword(std::string_view word) { return KeywordOf(word) != Keyword::kNone; }
@@ -273,6 +341,20 @@ absl::StatusOr<ParsedRequest> ParseRequest(std::span<const std::string_view> wor
   WEIR_DCHECK(parsed->checks.size() <= kChecksMax);
   WEIR_CHECK(parsed->checks.size() == parsed->limits.size());
   return parsed;
+}
+
+absl::StatusOr<ParsedSlice> ParseSlice(std::span<const std::string_view> words, LimitMemo& memo,
+                                       KeyHashes hashes) {
+  Units units[] = {{"NEED", 0}, {"UNIT", 1}};
+  const auto others = WithoutUnits(words, units);
+  if (!others.ok()) return others.status();
+  absl::StatusOr<ParsedRequest> request = ParseRequest(*others, memo, hashes, RequestKind::kSlice);
+  if (!request.ok()) return request.status();
+  const auto& [need, unit] = units;
+  if (!need.value || !unit.value) return NoSliceWords();
+  ParsedSlice slice = {*std::move(request), *need.value, *unit.value};
+  WEIR_RETURN_IF_ERROR(CheckSlice(slice));
+  return slice;
 }
 
 absl::StatusOr<absl::InlinedVector<Limit, 4>> ParseLimits(std::string_view key,

@@ -6,10 +6,14 @@
 //     OR: in deciding, looking and reserving requests; AND binds tighter
 //     option = WITHLIMITS
 //            | AT unix-ns                          in all but waiting requests
-//            | UPTO n                              in taking requests only, required
+//            | UPTO n                              in taking and slicing requests only, required
 //            | TIMEOUT ms                          in waiting requests only, required
-//            | HOLD id                             in reserving requests, required; in taking ones
+//            | HOLD id                             in reserving and slicing requests, required; in
+//                                                  taking ones
 //            | TTL ms                              with HOLD only: how long the hold lasts
+//            | NEED n | UNIT n                     in slicing requests only, required
+//
+// A slicing request is about one key, and has no WITHLIMITS.
 //
 // A key is recognised by its position, so it may read like a keyword. COST ends a group; the
 // options follow the last group, in any order, each once. Keywords are case-insensitive. A policy's
@@ -45,6 +49,7 @@ enum class RequestKind {
   kLook,    // RL.PEEK
   kTake,
   kReserve,
+  kSlice,
   // Neither window limits nor `keep=`: a window has no future tokens to reserve, and tokens that
   // are kept for others must not be reserved.
   kWait
@@ -77,6 +82,13 @@ struct ParsedRequest {
   std::vector<std::unique_ptr<absl::InlinedVector<CachedLimit, 1>>> overridden;
 };
 
+// A slicing request, RL.SLICE.
+struct ParsedSlice {
+  ParsedRequest request;  // about one key, with `upto` and `hold`
+  std::int64_t need = 0;  // >= 0
+  std::int64_t unit = 1;  // 1 to `need`; any if that is 0
+};
+
 // True for AND, OR, COST and the names of options, in any case: such a word is never read as a
 // limit.
 [[nodiscard]] bool IsRequestKeyword(std::string_view word);
@@ -88,6 +100,10 @@ struct ParsedRequest {
 [[nodiscard]] absl::StatusOr<ParsedRequest> ParseRequest(std::span<const std::string_view> words,
                                                          LimitMemo& memo, KeyHashes hashes,
                                                          RequestKind kind = RequestKind::kDecide);
+
+// Reads a slicing request, as ParseRequest does.
+[[nodiscard]] absl::StatusOr<ParsedSlice> ParseSlice(std::span<const std::string_view> words,
+                                                     LimitMemo& memo, KeyHashes hashes);
 
 // Reads words that are all limits of this key (RL.RESET key limit ...). Their request options do
 // not matter.

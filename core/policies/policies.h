@@ -75,6 +75,7 @@ struct PolicyChanges {
 // The error for an unknown policy.
 [[nodiscard]] absl::Status UnknownPolicy(std::string_view name);
 
+// public-functions: 26, a map with its log.
 class Policies {
  public:
   // `overrides_max` is lowered by tests only.
@@ -85,6 +86,11 @@ class Policies {
   // Changes with every change of a policy, but not with those of overrides.
   [[nodiscard]] std::uint64_t version() const noexcept {
     return version_.load(std::memory_order_acquire);
+  }
+
+  // Grows with every change of a policy or of an override.
+  [[nodiscard]] std::uint64_t changes() const noexcept {
+    return version() - 1 + override_changes_.load(std::memory_order_relaxed);
   }
 
   // Returns the policy, which may be retired, or null if there is none.
@@ -225,6 +231,7 @@ class Policies {
   }
   void MarkOverrideChanged(PolicyId policy, std::string_view key)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    override_changes_.fetch_add(1, std::memory_order_relaxed);
     if (logs_changes_) changed_overrides_.emplace(policy, key);
   }
   [[nodiscard]] absl::Status FromFile(std::string_view name) const
@@ -250,6 +257,7 @@ class Policies {
   // whole.
   std::vector<std::pair<PolicyId, std::shared_ptr<Overrides>>> deleted_ ABSL_GUARDED_BY(mutex_);
   std::atomic<std::uint64_t> version_{1};
+  std::atomic<std::uint64_t> override_changes_{0};
 };
 
 }  // namespace weir

@@ -8,6 +8,7 @@
 
 #include "core/base/quote.h"
 #include "core/base/status.h"
+#include "core/limiter/hold_request.h"
 #include "core/table/hold.h"
 #include "core/words/number_word.h"
 
@@ -16,6 +17,7 @@ namespace {
 
 constexpr std::int64_t kMaxHoldsMax = 100'000'000;
 constexpr Nanos kNotifyIntervalMax = std::chrono::hours{24};
+constexpr Nanos kSliceLifeMax = kHoldMarkMax;
 
 std::string_view TextOf(const redis::String* word) {
   std::size_t bytes = 0;
@@ -62,11 +64,14 @@ absl::StatusOr<ModuleOptions> ReadLoadArguments(std::span<redis::String*> words)
     } else if (is("notify-interval")) {
       read = number("notify-interval", 0, millis(kNotifyIntervalMax));
       if (read.ok()) options.notify_interval = milliseconds{*read};
+    } else if (is("slice-life")) {
+      read = number("slice-life", 0, millis(kSliceLifeMax));
+      if (read.ok()) options.slice_life = milliseconds{*read};
     } else {
       return absl::InvalidArgumentError(
           absl::StrCat("unexpected ", Quote(word),
                        ": the arguments are allow-explicit-time, max-hold ms, max-holds number, "
-                       "max-wait ms, notify-at percents and notify-interval ms"));
+                       "max-wait ms, notify-at percents, notify-interval ms and slice-life ms"));
     }
     if (!read.ok()) return read.status();
   }

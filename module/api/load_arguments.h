@@ -12,6 +12,8 @@
 //         the percentages of a limit at which weir:used has a message, as in 80,95,100, the default
 //     notify-interval ms
 //         the time between two messages on weir:denied about a key and limit; by default 60000
+//     slice-life ms
+//         the longest life of a slice (RL.SLICE); by default 2000, at most 60000, 0: none
 #pragma once
 
 #include <cstdint>
@@ -30,6 +32,7 @@ struct ModuleOptions {
   std::int64_t max_holds = 1'000'000;
   Nanos max_wait = std::chrono::seconds{60};
   Nanos notify_interval = std::chrono::seconds{60};
+  Nanos slice_life = std::chrono::seconds{2};
   Percents notify_at = kDefaultPercents;
   bool allow_explicit_time = false;
 };

@@ -300,22 +300,50 @@ absl::StatusOr<Grant> KeyLimiter::DecideAndHold(const Request& request, HoldRequ
     return grant;
   }
   grant.granted = HoldKeeper::Decide(opened.plan, request, hold, now);
-  const bool is_granted = grant.granted > 0;
   hold.user = Caller();
-  if (is_granted) {
-    WEIR_RETURN_IF_ERROR(Intern(opened, request, Named::kAll));
-    WEIR_RETURN_IF_ERROR(module_.keeper.CountNew(keys, request.size(), hold.user, now));
-  }
-  absl::StatusOr<Verdict> verdict = Conclude(opened, request, now);
-  if (!verdict.ok() && is_granted) module_.hold_records.counts().Remove(hold.user, keys.size());
+  absl::StatusOr<Verdict> verdict =
+      grant.granted == 0
+          ? Conclude(opened, request, now)
+          : OpenHolds(opened, request, hold, grant.granted, HoldEnd::kIsCancelled, now);
   if (!verdict.ok()) return verdict.status();
   grant.verdict = *std::move(verdict);
-  for (std::size_t k = 0; is_granted && k < keys.size(); ++k) {
-    module_.keeper.Open(
-        keys[k], hold, grant.granted, now, opened.plan, request,
-        [&](std::size_t i) { return opened.key_of_check[i] == k ? opened.ids[i] : std::nullopt; });
-  }
   return grant;
+}
+
+absl::StatusOr<Verdict> KeyLimiter::OpenHolds(OpenedRequest& opened, const Request& request,
+                                              const HoldRequest& hold, std::int64_t granted,
+                                              HoldEnd end, Instant now) {
+  absl::InlinedVector<StoredKey, 2> keys;
+  for (OpenKey& key : opened.keys) keys.push_back(key.stored_key());
+  WEIR_RETURN_IF_ERROR(Intern(opened, request, Named::kAll));
+  WEIR_RETURN_IF_ERROR(module_.keeper.CountNew(keys, request.size(), hold.user, now));
+  absl::StatusOr<Verdict> verdict = Conclude(opened, request, now);
+  if (!verdict.ok()) {
+    module_.hold_records.counts().Remove(hold.user, keys.size());
+    return verdict;
+  }
+  for (std::size_t k = 0; k < keys.size(); ++k) {
+    module_.keeper.Open(
+        keys[k], hold, granted, now, opened.plan, request,
+        [&](std::size_t i) { return opened.key_of_check[i] == k ? opened.ids[i] : std::nullopt; },
+        end);
+  }
+  return verdict;
+}
+
+absl::StatusOr<SliceGrant> KeyLimiter::Slice(const Request& request, SliceRequest wanted,
+                                             Instant now) {
+  OpenedRequest opened(*this, request, now, redis::kWrite);
+  if (!opened.status.ok()) return opened.status;
+  WEIR_RETURN_IF_ERROR(HoldKeeper::CheckUnused(opened.keys.front().stored_key(), wanted, now));
+  SliceGrant slice = opened.plan.DecideSlice(wanted.wish, now);
+  wanted.user = Caller();
+  const absl::StatusOr<Verdict> plain =  // It does not tell of slices.
+      slice.opens_hold() ? OpenHolds(opened, request, wanted.HoldFor(slice.life), slice.granted,
+                                     HoldEnd::kLapses, now)
+                         : Conclude(opened, request, now);
+  if (!plain.ok()) return plain.status();
+  return slice;
 }
 
 // --- Alternatives ---
@@ -390,6 +418,7 @@ absl::StatusOr<std::size_t> KeyLimiter::Reset(std::string_view name, std::span<c
                                               Instant now) {
   OpenKey key(module_, call_.context, call_.NameOf(name), redis::kWrite);
   if (key.is_of_another_type()) return WrongType();
+  ++module_.resets;
   key.ExpireHolds(now);
   const auto is_reset = [&](LimitId id) {
     const Limit& limit = module_.registry.Get(id);

@@ -47,6 +47,8 @@ class KeyLimiter {
   // Holds: as the limiter's functions of these names.
   [[nodiscard]] absl::StatusOr<Grant> DecideAndHold(const Request& request, HoldRequest hold,
                                                     Instant now);
+  [[nodiscard]] absl::StatusOr<SliceGrant> Slice(const Request& request, SliceRequest wanted,
+                                                 Instant now);
   [[nodiscard]] absl::StatusOr<Settled> SettleHold(const SettleRequest& request, Instant now);
   [[nodiscard]] absl::StatusOr<std::vector<LiveHold>> InspectHolds(std::string_view key,
                                                                    Instant now);
@@ -90,6 +92,10 @@ class KeyLimiter {
   void CountRefunds(OpenedRequest& opened, const Request& request, Instant now);
   [[nodiscard]] absl::StatusOr<Verdict> Conclude(OpenedRequest& opened, const Request& request,
                                                  Instant now);
+  // Concludes a request that is decided and admitted, and opens its holds.
+  [[nodiscard]] absl::StatusOr<Verdict> OpenHolds(OpenedRequest& opened, const Request& request,
+                                                  const HoldRequest& hold, std::int64_t granted,
+                                                  HoldEnd end, Instant now);
 
   Module& module_;
   const Call& call_;

@@ -26,7 +26,7 @@
 
 namespace weir {
 
-// public-functions: 35, what the handlers of both hosts ask for.
+// public-functions: 37, what the handlers of both hosts ask for.
 class LimitHost {
  public:
   static constexpr std::string_view kNoExplicitTime =
@@ -93,6 +93,10 @@ class LimitHost {
 
   void Hold(const ParsedRequest& request) { HoldHandlers<LimitHost>::Hold(*this, request); }
   void InspectHolds() { HoldHandlers<LimitHost>::InspectHolds(*this); }
+
+  Nanos slice_life() const { return shared().options.slice_life; }
+  // The host's own commands, such as DEL, are not seen.
+  std::uint64_t operator_changes() const { return shared().policies.changes() + shared().resets; }
 
   bool may_wait() const {
     return (redis::GetContextFlags(call_.context) & redis::kDenyBlocking) == 0;

@@ -57,6 +57,7 @@ class Module {
   DecisionEvents events;
   LimitTotals limit_totals;
   LimitHint throttle_hint;
+  std::uint64_t resets = 0;                    // of keys, by RL.RESET
   bool has_users = false;                      // a user besides `default` has introduced a limit
   const KeyHasher hasher{RandomHashSecret()};  // of keys
   const KeyHasher word_hasher{HashSecret{}};   // of the words of holds: the same on all nodes

@@ -354,6 +354,15 @@ inline constexpr auto kServerOptionRows = std::to_array<OptionSpec>({
      .fallback = "",
      .summary = "The name under which the live page shows this server; by default that of the "
                 "host."},
+    {.name = "slice-life",
+     .group = OptionGroup::kLimits,
+     .field = &Options::slice_life,
+     .fallback = "2s",
+     .min = 0,
+     .max = 60'000,
+     .live = true,
+     .summary = "The longest life of a slice (RL.SLICE), and so the longest time by which a client "
+                "may spend tokens later than they were charged; 0 grants nothing in advance."},
     {.name = "slowlog-log-slower-than",
      .group = OptionGroup::kLogs,
      .field = &Options::slowlog_log_slower_than,

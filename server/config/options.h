@@ -92,6 +92,7 @@ struct Options {
   std::chrono::milliseconds max_wait{0};
   std::chrono::milliseconds max_hold{0};
   std::int64_t max_holds = 0;
+  std::chrono::milliseconds slice_life{0};  // 0: no slices
   bool allow_explicit_time = false;
   std::string data_dir;    // empty: nothing is kept
   std::string backup_dir;  // empty: there are no backups

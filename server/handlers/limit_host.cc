@@ -49,6 +49,10 @@ class UserLimiter {
     hold.user = user_;
     return services_.limiter.DecideAndHold(request, hold, now, user_);
   }
+  absl::StatusOr<SliceGrant> Slice(const Request& request, SliceRequest slice, Instant now) {
+    slice.user = user_;
+    return services_.limiter.Slice(request, slice, now, user_);
+  }
   absl::StatusOr<Settled> SettleHold(const SettleRequest& request, Instant now) {
     return services_.limiter.SettleHold(request, now,
                                         [&](const Limit& limit, std::string_view key) {
@@ -78,7 +82,7 @@ class UserLimiter {
 
 }  // namespace
 
-// public-functions: 35, what the handlers of both hosts ask for.
+// public-functions: 37, what the handlers of both hosts ask for.
 class LimitHost {
  public:
   static constexpr std::string_view kNoExplicitTime =
@@ -146,6 +150,11 @@ class LimitHost {
 
   void Hold(const ParsedRequest& request) { HoldHandlers<LimitHost>::Hold(*this, request); }
   void InspectHolds() { HoldHandlers<LimitHost>::InspectHolds(*this); }
+
+  Nanos slice_life() const { return shared().settings.Get(&Options::slice_life); }
+  std::uint64_t operator_changes() const {
+    return shared().policies.changes() + shared().upkeep.counts().resets;
+  }
 
   bool may_wait() const {
     return !call_.queued && call_.session.may_wait() && !shared().open_waits.refuses();

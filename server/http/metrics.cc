@@ -337,6 +337,8 @@ constexpr Metric kMetrics[] = {
     {.measures = {"weir_swept_total", "weir_holds", "weir_hold_bytes"}},
     {"weir_holds_total", "result",
      "Holds that have ended, by their result: committed, cancelled or expired.", CollectEndedHolds},
+    {.measures = {"weir_slices", "weir_slice_tokens", "weir_slices_granted_total",
+                  "weir_slices_lapsed_total"}},
     {.title = "Clients"},
     {"weir_connections", "face", "Connected clients.", CollectConnections},
     {.measures = {"weir_connections_max", "weir_connections_total",

@@ -139,6 +139,32 @@ class HoldCrashTest(RestartedServerTest):
             self.assertEqual(self.used_at_last(client, "k"), 7)
             self.assertIn("hold 'id' is settled", client.call("RL.RESERVE", *words))
 
+    def test_slices_of_a_killed_server_lapse(self):
+        """E4: what may have been spent does not come back, and what is given back does so once."""
+        options = ("--durability", "always", "--slice-life", "60s")
+
+        def slice_of(client, name, need, ttl):
+            wish = ("NEED", need, "UNIT", need, "UPTO", need)
+            granted = client.call("RL.SLICE", "k", LIMIT, *wish, "HOLD", name, "TTL", ttl)[0]
+            self.assertEqual(granted, need)
+
+        server = self.start_loaded(*options)
+        with Client(server.port) as client:
+            slice_of(client, "long", 10, 60_000)
+            slice_of(client, "short", 5, 300)
+        server.kill()
+        server = self.start_loaded(*options)
+        with Client(server.port) as client:
+            self.assertEqual(client.call("RL.COMMIT", "k", "COST", 3, "HOLD", "long")[0], 1)
+            self.await_equal(lambda: len(client.call("RL.INSPECT", "k", "HOLDS")), 1)
+            self.assertEqual(self.used_at_last(client, "k"), 8)
+        server.kill()
+        server = self.start_loaded(*options)
+        with Client(server.port) as client:
+            self.assertEqual(client.call("RL.COMMIT", "k", "COST", 0, "HOLD", "long")[0], 1)
+            self.assertEqual(client.call("RL.COMMIT", "k", "COST", 0, "HOLD", "short")[0], 0)
+            self.assertEqual(self.used_at_last(client, "k"), 8)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -246,6 +246,20 @@ class HoldsTest(ModuleTest):
         self.assertRegex(client.call("RL.ALLOW", "app:k", LIMIT), "^NOPERM")
         self.assertEqual(client.call("RL.CANCEL", "app:k", "HOLD", "a")[:2], [1, 10])
 
+    def test_a_slice_lapses_in_a_copy_of_its_key_too(self):
+        client = self.connect(start_module(self, "slice-life", "60000"))
+        wish = ("NEED", 4, "UNIT", 1, "UPTO", 4)
+        for name, ttl in (("short", 300), ("long", 60_000)):
+            words = ("RL.SLICE", "k", LIMIT, *wish, "HOLD", name, "TTL", ttl)
+            self.assertEqual(client.call(*words)[0], 4)
+        state = client.call("DUMP", "k")
+        self.assertEqual(client.call("RESTORE", "copy", 0, state), "OK")
+        for key in ("k", "copy"):
+            self.await_equal(lambda key=key: len(client.call("RL.INSPECT", key, "HOLDS")), 1)
+            self.assertEqual(client.call("RL.COMMIT", key, "COST", 1, "HOLD", "long")[:2], [1, 5])
+        with self.assertRaisesRegex(AssertionError, "invalid slice-life '60001'"):
+            start_module(self, "slice-life", "60001")
+
     def test_bounds(self):
         server = start_module(self, "max-holds", "20", "max-hold", "5000")
         client = self.connect(server)

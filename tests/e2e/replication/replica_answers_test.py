@@ -25,9 +25,9 @@ LOADING = "LOADING weir is loading its state from its primary"
 # Commands that change buckets, holds or policies, to see that the flags have not lost one.
 WRITERS = {
     "RL.ALLOW", "RL.TAKE", "RL.WAIT", "RL.CHARGE", "RL.REFUND", "RL.RESET", "RL.RESERVE",
-    "RL.COMMIT", "RL.CANCEL", "RL.THROTTLE", "CL.THROTTLE", "RL.POLICY|SET", "RL.POLICY|DEL",
-    "RL.POLICY|OVERRIDE", "RL.POLICY|UNOVERRIDE", "RL.POLICY|RELOAD", "FLUSHALL", "FLUSHDB", "DEL",
-    "UNLINK",
+    "RL.SLICE", "RL.COMMIT", "RL.CANCEL", "RL.THROTTLE", "CL.THROTTLE", "RL.POLICY|SET",
+    "RL.POLICY|DEL", "RL.POLICY|OVERRIDE", "RL.POLICY|UNOVERRIDE", "RL.POLICY|RELOAD", "FLUSHALL",
+    "FLUSHDB", "DEL", "UNLINK",
 }  # fmt: skip
 LOOKS = [
     f"RL.PEEK k {LIMIT}",

@@ -78,6 +78,7 @@ TEST(OptionEffectsTest, EachOptionIsKnown) {
                                                 "requirepass-file",
                                                 "rls-config",
                                                 "sentinel",
+                                                "slice-life",
                                                 "slowlog-log-slower-than",
                                                 "slowlog-max-len",
                                                 "threads",

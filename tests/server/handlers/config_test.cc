@@ -133,7 +133,7 @@ struct Change {
   std::string_view redis_name = {};
   std::string_view redis_value = {};
 };
-constexpr std::array<Change, 30> kChanges = {{
+constexpr std::array<Change, 31> kChanges = {{
     {"ack-replicas", "2"},
     {"ack-timeout", "50ms"},
     {"latency-monitor-threshold", "7"},
@@ -160,6 +160,7 @@ constexpr std::array<Change, 30> kChanges = {{
     {"rls-metadata", "true"},
     {"rls-quota", "true"},
     {"rls-shadow", "true"},
+    {"slice-life", "1s"},
     {"slowlog-log-slower-than", "-1"},
     {"slowlog-max-len", "3"},
     {"snapshot-interval", "250ms"},

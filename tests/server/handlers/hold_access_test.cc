@@ -24,6 +24,7 @@ TEST(HoldAccessTest, UsersNeedTheKeysAndTheCategory) {
   EXPECT_EQ(app.Show("RL.RESERVE app:k 10/h HOLD AND TTL 1000"), "1 9 0 360000 0");
   EXPECT_EQ(app.Show("RL.RESERVE app:k 10/h AND k 10/h HOLD b TTL 1000"), no_key);
   EXPECT_EQ(app.Show("RL.RESERVE app:k 10/h OR k 10/h HOLD b TTL 1000"), no_key);
+  EXPECT_EQ(app.Show("RL.SLICE k 10/h NEED 1 UNIT 1 UPTO 1 HOLD app:k TTL 1000"), no_key);
   EXPECT_EQ(app.Show("RL.ALLOW app:k 10/h OR app:l 10/h AND k 10/h"), no_key);
   EXPECT_EQ(app.Show("RL.PEEK app:k 10/h or k 10/h"), no_key);
   EXPECT_EQ(app.Show("RL.PEEK app:k 1/h,cost=2 OR app:l 10/h"), "1 9 0 360000 1");

@@ -63,6 +63,7 @@ TEST_F(ReplicaTest, ChangesNothingAndAnswersLooks) {
                              "RL.WAIT k 10/h TIMEOUT 1000",
                              "RL.RESET k",
                              "RL.RESERVE k 10/h HOLD a TTL 1000",
+                             "RL.SLICE k 10/h NEED 1 UNIT 1 UPTO 1 HOLD a TTL 1000",
                              "RL.COMMIT k HOLD a",
                              "RL.CANCEL k HOLD a",
                              "CL.THROTTLE k 1 2 3",

@@ -42,8 +42,9 @@ TEST_F(StrengthTest, WithoutALeaseNothingIsAdmittedAndNothingCharged) {
         "RL.WAIT k 10/h TIMEOUT 0", "RL.WAIT k 10/h COST 6 TIMEOUT 60000", "RL.RESET k",
         "RL.RESERVE k 10/h HOLD b TTL 1000", "RL.COMMIT k HOLD a", "RL.CANCEL k HOLD a",
         "RL.ALLOW k none OR k 10/h", "RL.RESERVE k none OR k 10/h HOLD b TTL 1000",
-        "CL.THROTTLE new 1 2 3", "RL.THROTTLE new 1 2 3", "RL.POLICY SET p 5/s",
-        "RL.POLICY OVERRIDE p k 1/s", "DEL k", "FLUSHALL"}) {
+        "RL.SLICE k 10/h NEED 1 UNIT 1 UPTO 1 HOLD c TTL 1000", "CL.THROTTLE new 1 2 3",
+        "RL.THROTTLE new 1 2 3", "RL.POLICY SET p 5/s", "RL.POLICY OVERRIDE p k 1/s", "DEL k",
+        "FLUSHALL"}) {
     EXPECT_EQ(client_.Run(change), kNoReplicas) << change;
   }
   EXPECT_EQ(client_.Show("RL.PEEK k 10/h"), before);

@@ -45,7 +45,6 @@ std::string TextOf(HttpTestServer& server) {
 }
 
 // --- The page -----------------------------------------------------------------------------------
-
 // All but the help, which another test reads, and the families whose samples are not the same
 // everywhere and in every version.
 std::string WithoutVarying(std::string_view text) {
@@ -154,6 +153,14 @@ weir_hold_bytes 0
 weir_holds_total{result="committed"} 0
 weir_holds_total{result="cancelled"} 0
 weir_holds_total{result="expired"} 0
+# TYPE weir_slices gauge
+weir_slices 0
+# TYPE weir_slice_tokens gauge
+weir_slice_tokens 0
+# TYPE weir_slices_granted_total counter
+weir_slices_granted_total 0
+# TYPE weir_slices_lapsed_total counter
+weir_slices_lapsed_total 0
 # TYPE weir_connections gauge
 weir_connections{face="resp"} 1
 weir_connections{face="http"} 0
