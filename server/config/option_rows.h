@@ -494,14 +494,4 @@ inline constexpr auto kOptionRows = []<std::size_t... kIs>(std::index_sequence<k
 
 static_assert(std::ranges::is_sorted(kOptionRows, {}, &OptionSpec::name));
 
-// Options that earlier versions had. Using one is an error that gives the reason.
-struct RemovedOption {
-  std::string_view name;
-  std::string_view reason;
-};
-inline constexpr std::array<RemovedOption, 1> kRemovedOptions = {{
-    {.name = "unclean-restart",
-     .reason = "buckets that are not on disk are full after every restart; leave the option out"},
-}};
-
 }  // namespace weir

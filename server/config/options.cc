@@ -32,6 +32,16 @@
 namespace weir {
 namespace {
 
+// Options that earlier versions had. Using one is an error that gives the reason.
+struct RemovedOption {
+  std::string_view name;
+  std::string_view reason;
+};
+constexpr std::array<RemovedOption, 1> kRemovedOptions = {{
+    {.name = "unclean-restart",
+     .reason = "buckets that are not on disk are full after every restart; leave the option out"},
+}};
+
 constexpr std::size_t kConfigBytesMax = 1024 * 1024;
 
 const OptionSpec* FindOption(std::string_view name) {
