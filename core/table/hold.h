@@ -40,15 +40,19 @@ inline constexpr Nanos kHoldMax = std::chrono::hours{24};
 struct HoldPart {
   std::uint64_t cost = 0;
   SettlementSums sums{};
-  Bucket left{};  // its spare bit is set for tokens of a held limit, in memory only
+  Bucket left{};
   LimitId limit{};
+
+  // `left` for tokens of a held limit, in memory only. No rule leaves such a bucket.
+  static constexpr Bucket kHeldLeft{UINT32_MAX, UINT32_MAX, UINT32_MAX};
+  [[nodiscard]] bool is_held() const noexcept { return left == kHeldLeft; }
+  void SetHeld() noexcept { left = kHeldLeft; }
 
   // The tokens that it has taken from a held limit; 0 for other limits. A cost that was read from a
   // file may be any number.
   [[nodiscard]] std::uint64_t held_tokens() const noexcept {
-    return HasSpareBit(left) ? std::min<std::uint64_t>(cost, kWindowCountMax) : 0;
+    return is_held() ? std::min<std::uint64_t>(cost, kWindowCountMax) : 0;
   }
-  void SetHeld() noexcept { left.high |= kBucketSpareBit; }
 
   friend bool operator==(const HoldPart&, const HoldPart&) = default;
 };

@@ -36,7 +36,9 @@ struct SavedHold {
                      .parts = {hold.parts().begin(), hold.parts().end()},
                      .intervals = {hold.intervals().begin(), hold.intervals().end()}};
   if (!settled) {
-    for (HoldPart& part : saved.parts) part.left = WithoutSpareBit(part.left);
+    for (HoldPart& part : saved.parts) {
+      if (part.is_held()) part.left = {};
+    }
     return saved;
   }
   saved.intervals.clear();
