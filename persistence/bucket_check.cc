@@ -7,6 +7,7 @@
 #include "core/base/instant.h"
 #include "core/rules/calendar.h"
 #include "core/rules/fixed_window.h"
+#include "core/rules/rule.h"
 #include "core/rules/sliding_window.h"
 #include "core/rules/token_bucket.h"
 
@@ -31,20 +32,23 @@ bool CanBeTat(const Limit& limit, bool has_one_shape, Bucket bucket) noexcept {
          (is_banned || bucket.extra < denominator);
 }
 
-bool CanBeFixed(const LimitShape& shape, Nanos ban, std::uint32_t used_max,
+bool CanBeFixed(const LimitShape& shape, Nanos ban, std::int64_t used_max,
                 FixedWindow window) noexcept {
-  if (window.used == kBannedExtra) {
+  if (window.used == kBannedUsed) {
     return ban > Nanos{0} && window.end <= kInstantMax + std::max(ban, shape.period);
   }
   const Nanos longest = shape.has_calendar() ? LongestWindow(shape.calendar.unit) : shape.period;
   const bool is_aligned =
       !shape.aligned || window.end.time_since_epoch() % shape.period == Nanos{0};
-  return window.end <= kInstantMax + longest && window.used <= used_max && is_aligned;
+  // A count that needs whole milliseconds may have been an owner's.
+  const LimitShape greatest{.count = used_max / 2};
+  return window.end <= WrittenEnd(greatest, kInstantMax + longest) && window.used <= used_max &&
+         is_aligned;
 }
 
-bool CanBeSliding(const LimitShape& shape, std::uint32_t used_max, SlidingWindow window) noexcept {
+bool CanBeSliding(const LimitShape& shape, std::int64_t used_max, SlidingWindow window) noexcept {
   const std::int64_t number_max = kInstantMax.time_since_epoch() / shape.period;
-  used_max = std::min(used_max, kBucketSpareBit - 1);
+  used_max = std::min(used_max, std::int64_t{kBucketSpareBit - 1});
   return window.number <= number_max && window.used <= used_max && window.before <= used_max;
 }
 
@@ -52,6 +56,7 @@ bool CanBeSliding(const LimitShape& shape, std::uint32_t used_max, SlidingWindow
 
 bool CanHaveLeft(const Limit& limit, const Bucket& bucket) noexcept {
   WEIR_CHECK(limit.has_bucket());
+  if (!HasFormOf(limit, bucket)) return false;
   const LimitShape& shape = limit.shape();
   const bool has_one_shape = limit.owner() == LimitOwner{};
   switch (shape.algorithm) {

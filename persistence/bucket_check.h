@@ -6,12 +6,15 @@
 //     token bucket     TAT <= kInstantMax + capacity + max(capacity, kMaxWaitMax)
 //                      its fraction < denominator
 //       in a ban       TAT <= kInstantMax + capacity + max(capacity, kMaxWaitMax, ban)
-//     fixed window     end <= kInstantMax + period; aligned: a multiple of the period; with a
-//                      calendar: end <= kInstantMax + the longest window
+//     fixed window     end <= kInstantMax + period, in whole milliseconds for a great count;
+//                      aligned: a multiple of the period; with a calendar: end <= kInstantMax +
+//                      the longest window
 //                      used <= 2 * count
 //       in a ban       end <= kInstantMax + max(ban, period)
 //     sliding window   number <= kInstantMax / period
 //                      used <= 2 * count, before <= 2 * count; both < 2^31
+//
+// and the spare bit only as HasFormOf has it.
 //
 // A bucket of a policy or of CL.THROTTLE stays when the numbers of its limit change. So its
 // capacity, denominator, count and ban are taken to be the greatest that a limit can have. (A

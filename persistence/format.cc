@@ -12,6 +12,7 @@
 #include "core/base/record_bytes.h"
 #include "core/base/status.h"
 #include "core/policies/policy_bytes.h"
+#include "core/rules/fixed_window.h"
 #include "core/words/limit_bytes.h"
 #include "core/words/limit_grammar.h"
 #include "persistence/hold_format.h"
@@ -84,8 +85,8 @@ std::string PartitionPrefix(TableGeneration generation, std::uint16_t partition,
 // TAT, which is less than 1 ns later.
 std::optional<Instant> CertainlyFullAfter(const BucketKey& key, const Bucket& bucket) {
   if (key.algorithm == Algorithm::kSlidingWindow) return std::nullopt;
-  const std::uint64_t nanos = std::uint64_t{WithoutSpareBit(bucket).high} << 32 | bucket.low;
-  return Instant{Nanos{static_cast<Nanos::rep>(nanos)}};
+  if (HasSpareBit(bucket) && key.algorithm != Algorithm::kFixedWindow) return std::nullopt;
+  return FixedWindowOf(bucket).end;
 }
 
 std::string LimitKey(LimitId id) { return NumberedKey(kLimitPrefix, NumberOf(id)); }

@@ -166,6 +166,7 @@ void Loading::AddBucket(std::string_view key, std::string_view value) {
   if (limit == limits_.end() || limit->second.shape().algorithm != bucket_key->algorithm) {
     return Drop(key, full);
   }
+  if (!HasFormOf(limit->second, *bucket)) return CountBad(key, kUnreadable);
   const bool is_full =
       IsFull(limit->second, *bucket, options_.now) ||
       (options_.drops_full && IsLongOver(limit->second.shape(), meta_.clock_mark, options_.now));

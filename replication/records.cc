@@ -6,6 +6,7 @@
 #include "core/base/check.h"
 #include "core/base/id_type.h"
 #include "core/base/record_bytes.h"
+#include "core/rules/rule.h"
 #include "core/table/hold.h"
 #include "core/table/hold_bytes.h"
 #include "core/words/limit_bytes.h"
@@ -152,7 +153,7 @@ bool RecordsWriter::Append(const BucketChange& change, LimitOf limit_of) {
   end = PutNumber(change.key.key_hash(), end);
   end = PutVarint(*limit, end);
   if (!change.erased) {
-    WEIR_DCHECK(!HasSpareBit(change.bucket));
+    WEIR_DCHECK(HasFormOf(*limit_of(change.key.limit), change.bucket));
     end = PutNumber(change.bucket.high, end);
     end = PutNumber(change.bucket.low, end);
     end = PutVarint(change.bucket.extra, end);
@@ -307,6 +308,9 @@ class BodyReader {
   }
 
   bool IsLimit(LimitId id) const { return NumberOf(id) < changes_.limits.size(); }
+  bool CanHave(LimitId id, const Bucket& bucket) const {
+    return IsLimit(id) && HasFormOf(*changes_.limits[NumberOf(id)].limit, bucket);
+  }
 
   void TakeBucket() {
     const auto tag = reader_.Take<std::uint8_t>();
@@ -320,7 +324,7 @@ class BodyReader {
       bucket.low = reader_.Take<std::uint32_t>();
       bucket.extra = TakeVarint(reader_);
     }
-    if (tag > (kAlgorithmMask | kErased | kWentBack) || !IsLimit(limit) || HasSpareBit(bucket) ||
+    if (tag > (kAlgorithmMask | kErased | kWentBack) || !CanHave(limit, bucket) ||
         changes_.limits[NumberOf(limit)].limit->shape().algorithm != algorithm) {
       return reader_.Fail();
     }
@@ -342,7 +346,7 @@ class BodyReader {
       change.hold = ReadHoldValue(value);
       const bool is_whole =
           change.hold && std::ranges::all_of(change.hold->parts, [this](const HoldPart& part) {
-            return IsLimit(part.limit);
+            return CanHave(part.limit, part.left);
           });
       if (!is_whole) return reader_.Fail();
     }

@@ -27,7 +27,7 @@ struct alignas(std::uint64_t) Percents {
   // held limit's count, and tokens in use from 0 to the count.
   [[nodiscard]] constexpr int GreatestCrossed(std::int64_t count, std::int64_t before,
                                               std::int64_t after) const noexcept {
-    static_assert(kWindowCountMax <= INT64_MAX / 100);
+    static_assert(2 * kFixedCountMax <= INT64_MAX / 100);
     int crossed = 0;
     for (const std::uint8_t percent : values) {
       const std::int64_t mark = percent * count;

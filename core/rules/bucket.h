@@ -20,8 +20,9 @@ struct Bucket {
 
 static_assert(sizeof(Bucket) == 12);
 
-// The bit of Bucket::high that no rule needs. The rules ignore it and write it as 0; stored bytes
-// that have it are damaged.
+// The bit of Bucket::high that only a fixed window sets, for counts beyond 32 bits
+// (fixed_window.h). The other rules ignore it and write it as 0; their stored bytes that have it
+// are damaged.
 inline constexpr std::uint32_t kBucketSpareBit = std::uint32_t{1} << 31;
 
 [[nodiscard]] constexpr bool HasSpareBit(const Bucket& bucket) noexcept {
@@ -32,8 +33,8 @@ inline constexpr std::uint32_t kBucketSpareBit = std::uint32_t{1} << 31;
   return bucket;
 }
 
-// Bucket::extra of a bucket whose limit a ban has shut: no fraction of a TAT and no count of a
-// fixed window is as great. Sliding windows have no bans.
+// Bucket::extra of a bucket whose limit a ban has shut: no fraction of a TAT is as great, and a
+// fixed window's count that is has the spare bit. Sliding windows have no bans.
 inline constexpr std::uint32_t kBannedExtra = UINT32_MAX;
 
 }  // namespace weir

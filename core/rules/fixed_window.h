@@ -12,13 +12,21 @@
 //
 // A ban of d ends the window no sooner than d from now, and uses it up whatever its count is:
 //
-//     end := max(end, now + d)       used := kBannedExtra
+//     end := max(end, now + d)       used := kBannedUsed
 //
 // so the whole count is back at its end. An aligned window that is banned may end anywhere. A
 // refund leaves a banned window as it is.
 //
-// The bucket is the end of its window (`low` and `high`: 63 bits of nanoseconds since the Unix
-// epoch) and the tokens used in it (`extra`). It is full when end <= now or used == 0.
+// The bucket is the end of its window and the tokens used in it, in one of two forms:
+//
+//     narrow   0 | end in ns since the Unix epoch, 63 bits | used, 32 bits; a ban: all of them
+//     wide     1 | end in ms, 43 bits                      | used, 52 bits: more than 2^32 - 2
+//
+// in the order high, low, extra. It is full when end <= now or used == 0. Only a limit whose count
+// is above 2^31 - 1 fills a wide one. Its windows end on a whole millisecond, rounded up when they
+// open, so the form changes no end. They last up to 1 ms longer than the period, which is at least
+// 1 s; aligned ones do not, as their period is in whole milliseconds. (If a policy's count is
+// raised beyond 2^31 - 1 in an open window, that window ends up to 1 ms later once it is wide.)
 //
 // The windows of a limit with a calendar (calendar.h) are the calendar's days, weeks, months or
 // years, for all keys alike. Their lengths differ. All else is the same, with "the present window"
@@ -38,7 +46,7 @@
 // The clamp: a later end can only be foreign, damaged or from before a longer step back. Such an
 // end is cut to that of a window that opens now (aligned: of the present window), and `used` is cut
 // to twice the greatest count, so that the bucket delays callers by one period at most and never
-// locks them out.
+// locks them out. (A ban is cut as a `used` of twice the count, or of 2^32 - 2 if that is more.)
 //
 // `used` exceeds the count after a charge of tokens that were not there, up to twice the count, and
 // after the limit's count was lowered: then nothing remains until the end of the window.
@@ -109,14 +117,23 @@ namespace weir {
 // A bucket's bytes as fields.
 struct FixedWindow {
   Instant end;  // the first instant after the window; any 63-bit value
-  // Tokens: at most twice the greatest count, or kBannedExtra; anything in foreign bytes.
-  std::uint32_t used = 0;
+  // Tokens: at most twice the greatest count, or kBannedUsed; any 52-bit value in foreign bytes.
+  std::int64_t used = 0;
 
   friend bool operator==(const FixedWindow&, const FixedWindow&) = default;
 };
 [[nodiscard]] FixedWindow FixedWindowOf(Bucket bucket) noexcept;
 
-// Requires: end >= Instant{}.
+// The tokens used in a banned window.
+inline constexpr std::int64_t kBannedUsed = INT64_MAX;
+
+// A window has one form. The end of a wide one is rounded up to a whole millisecond. Requires: end
+// in [Instant{}, kInstantMax + 2 * kPeriodMax], or 63 bits of a narrow one; used in [0, 2^52), or
+// kBannedUsed.
 [[nodiscard]] Bucket BucketOf(FixedWindow window) noexcept;
+
+// Returns the end that a window of this limit has if it would end then: the next whole millisecond
+// if the count is above kWindowCountMax, else the same.
+[[nodiscard]] Instant WrittenEnd(const LimitShape& shape, Instant end) noexcept;
 
 }  // namespace weir

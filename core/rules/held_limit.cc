@@ -8,14 +8,21 @@
 namespace weir {
 namespace {
 
-constexpr std::uint32_t kUsedMax = kBannedExtra - 1;
+constexpr std::int64_t kUsedMax = std::int64_t{kBannedExtra} - 1;
+
+// The bucket's fields, which have the narrow form.
+FixedWindow HeldOf(Bucket bucket) noexcept {
+  FixedWindow held = FixedWindowOf(bucket);
+  held.used = std::min(held.used, kUsedMax);
+  return held;
+}
 
 }  // namespace
 
 bool IsHeldFull(Bucket bucket, Instant now) noexcept { return IsFixedWindowFull(bucket, now); }
 
 std::int64_t UsedInHeld(Bucket bucket, Instant now) noexcept {
-  return IsHeldFull(bucket, now) ? 0 : FixedWindowOf(bucket).used;
+  return IsHeldFull(bucket, now) ? 0 : HeldOf(bucket).used;
 }
 
 Step DecideHeld(const Limit& limit, Bucket bucket, Instant now, std::uint64_t cost,
@@ -32,8 +39,7 @@ Step DecideHeld(const Limit& limit, Bucket bucket, Instant now, std::uint64_t co
     room -= static_cast<std::int64_t>(cost);
     if (cost > 0) {
       const Instant end = used > 0 ? FixedWindowOf(bucket).end : Instant{};
-      step.bucket = BucketOf(
-          FixedWindow{end, static_cast<std::uint32_t>(used + static_cast<std::int64_t>(cost))});
+      step.bucket = BucketOf(FixedWindow{end, used + static_cast<std::int64_t>(cost)});
     }
   } else if (keep > count || cost > count - keep) {
     step.decision.retry_after = kNever;
@@ -47,23 +53,23 @@ Step DecideHeld(const Limit& limit, Bucket bucket, Instant now, std::uint64_t co
 }
 
 Bucket ExtendHeld(Bucket bucket, Instant expiry) noexcept {
-  FixedWindow held = FixedWindowOf(bucket);
+  FixedWindow held = HeldOf(bucket);
   held.end = std::max(held.end, expiry);
   return BucketOf(held);
 }
 
 Bucket AddHeld(Bucket bucket, std::uint64_t tokens, Instant expiry) noexcept {
-  FixedWindow held = FixedWindowOf(bucket);
-  const std::uint64_t used = held.used + std::min<std::uint64_t>(tokens, kUsedMax);
-  held.used = static_cast<std::uint32_t>(std::min<std::uint64_t>(used, kUsedMax));
+  FixedWindow held = HeldOf(bucket);
+  held.used += static_cast<std::int64_t>(std::min<std::uint64_t>(tokens, kUsedMax));
+  held.used = std::min(held.used, kUsedMax);
   held.end = std::max(held.end, expiry);
   return BucketOf(held);
 }
 
 Bucket ReturnHeld(Bucket bucket, std::uint64_t tokens) noexcept {
-  FixedWindow held = FixedWindowOf(bucket);
-  if (tokens >= held.used) return {};
-  held.used -= static_cast<std::uint32_t>(tokens);
+  FixedWindow held = HeldOf(bucket);
+  if (tokens >= static_cast<std::uint64_t>(held.used)) return {};
+  held.used -= static_cast<std::int64_t>(tokens);
   return BucketOf(held);
 }
 

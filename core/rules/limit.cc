@@ -1,6 +1,7 @@
 #include "core/rules/limit.h"
 
 #include <algorithm>
+#include <chrono>
 #include <numeric>
 
 #include "absl/status/status.h"
@@ -32,7 +33,7 @@ absl::Status CheckHeld(const LimitShape& shape) {
 absl::Status CheckRanges(const LimitShape& shape) {
   WEIR_DCHECK(shape.algorithm < Algorithm::kUnlimited);
   const bool window = shape.algorithm != Algorithm::kTokenBucket;
-  const std::int64_t count_max = window ? kWindowCountMax : kCountMax;
+  const std::int64_t count_max = CountMaxOf(shape);
   if (shape.count < 1 || shape.count > count_max) {
     return absl::InvalidArgumentError(absl::StrCat("count must be 1 to ", count_max,
                                                    shape.algorithm == Algorithm::kHeld
@@ -95,6 +96,16 @@ absl::StatusOr<Emission> ExactEmission(const LimitShape& shape) {
 
 }  // namespace
 
+std::int64_t CountMaxOf(const LimitShape& shape) noexcept {
+  if (shape.algorithm == Algorithm::kTokenBucket) return kCountMax;
+  if (shape.algorithm != Algorithm::kFixedWindow) return kWindowCountMax;
+  if (shape.has_calendar()) return kFixedCountMax;
+  const bool is_short = shape.period < kWidePeriodMin;
+  const bool has_odd_ends =
+      shape.aligned && shape.period % std::chrono::milliseconds{1} != Nanos{0};
+  return is_short || has_odd_ends ? kWindowCountMax : kFixedCountMax;
+}
+
 absl::Status CheckBan(Nanos ban) {
   if (ban >= kPeriodMin && ban <= kPeriodMax) return absl::OkStatus();
   return absl::InvalidArgumentError("ban must be 1us to 2^58 ns (9 years)");
@@ -130,10 +141,9 @@ LimitIdentity Limit::identity() const noexcept {
   return {kept, owner_};
 }
 
-std::uint32_t Limit::window_used_max() const noexcept {
+std::int64_t Limit::window_used_max() const noexcept {
   if (!has_bucket() || shape_.algorithm == Algorithm::kTokenBucket) return 0;
-  const std::int64_t count_max = owner_ == LimitOwner{} ? shape_.count : kWindowCountMax;
-  return static_cast<std::uint32_t>(2 * count_max);
+  return 2 * (owner_ == LimitOwner{} ? shape_.count : CountMaxOf(shape_));
 }
 
 std::int64_t Limit::capacity_tokens() const noexcept {

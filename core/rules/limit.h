@@ -34,7 +34,12 @@ inline constexpr Nanos kPeriodMin = std::chrono::microseconds{1};
 inline constexpr Nanos kPeriodMax{std::int64_t{1} << 58};  // 9 years
 inline constexpr Nanos kSlidingPeriodMin = std::chrono::milliseconds{1};
 inline constexpr std::int64_t kCountMax = INT64_MAX;
+// Of a held limit, a sliding window, and a fixed window that is shorter than kWidePeriodMin or
+// aligned to other than whole milliseconds.
 inline constexpr std::int64_t kWindowCountMax = INT32_MAX;
+// Of any other fixed window, and of a calendar's (fixed_window.h).
+inline constexpr std::int64_t kFixedCountMax = (std::int64_t{1} << 51) - 1;
+inline constexpr Nanos kWidePeriodMin = std::chrono::seconds{1};
 inline constexpr Nanos kCapacityMax{std::int64_t{1} << 60};  // 36 years
 inline constexpr std::uint32_t kDenominatorMax = UINT32_MAX;
 static_assert(kPeriodMax <= kCapacityMax, "a bucket holds one token of the longest period");
@@ -64,6 +69,9 @@ struct LimitShape {
                       shape.period.count(), shape.burst, shape.ban.count());
   }
 };
+
+// Returns the greatest count of a limit with this algorithm, period, calendar and alignment.
+[[nodiscard]] std::int64_t CountMaxOf(const LimitShape& shape) noexcept;
 
 // Fails with kInvalidArgument unless a limit can have a ban of this length.
 [[nodiscard]] absl::Status CheckBan(Nanos ban);
@@ -164,7 +172,7 @@ class Limit {
   [[nodiscard]] bool is_held() const noexcept { return shape_.algorithm == Algorithm::kHeld; }
   // The most tokens in a window's bucket: twice the count, since a charge may leave a debt of the
   // count. An owner's count may have been greater than it is now. 0 for other limits.
-  [[nodiscard]] std::uint32_t window_used_max() const noexcept;
+  [[nodiscard]] std::int64_t window_used_max() const noexcept;
   // The most tokens that one request can take: the burst, or a window's count.
   [[nodiscard]] std::int64_t capacity_tokens() const noexcept;
 

@@ -216,6 +216,12 @@ bool IsFull(const Limit& limit, Bucket bucket, Instant now) noexcept {
   return true;
 }
 
+bool HasFormOf(const Limit& limit, Bucket bucket) noexcept {
+  if (!HasSpareBit(bucket)) return true;
+  return limit.shape().algorithm == Algorithm::kFixedWindow &&
+         BucketOf(FixedWindowOf(bucket)) == bucket;
+}
+
 std::int64_t UsedShare(const Limit& limit, Bucket bucket, Instant now) noexcept {
   if (IsFull(limit, bucket, now)) return 0;
   if (limit.owner() == kThrottleOwner) return kWholeShare / 2;
@@ -238,7 +244,7 @@ Nanos TimeToFull(const Limit& limit, Bucket bucket, Instant now) noexcept {
   }
   // A ban's end is believed even if this limit is from before its policy had a ban that long.
   const FixedWindow window = FixedWindowOf(bucket);
-  if (limit.shape().algorithm == Algorithm::kFixedWindow && window.used == kBannedExtra) {
+  if (limit.shape().algorithm == Algorithm::kFixedWindow && window.used == kBannedUsed) {
     return std::max(window.end - now, Nanos{0});
   }
   const Nanos wait = DecideLimit(limit, bucket, now, 0, Nanos{0}).decision.reset_after;

@@ -85,6 +85,9 @@ inline constexpr std::int64_t kTimesMax = std::numeric_limits<std::int64_t>::max
 // True when the bucket is as good as absent. Depends on the limit's identity alone (limit.h).
 [[nodiscard]] bool IsFull(const Limit& limit, Bucket bucket, Instant now) noexcept;
 
+// False for a bucket with a spare bit that no rule of the limit sets (bucket.h): damaged bytes.
+[[nodiscard]] bool HasFormOf(const Limit& limit, Bucket bucket) noexcept;
+
 // The used share of a limit, as a fraction of kWholeShare: for a token bucket its time to full
 // divided by its capacity, for a window its tokens in use divided by its count. A debt or a ban is
 // the whole. A bucket of CL.THROTTLE has no fixed capacity, so it counts as half unless it is full.

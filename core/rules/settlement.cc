@@ -26,7 +26,8 @@ bool HasTokenBucket(const Limit& limit) noexcept {
 // The most that one reservation may give back: a change that counts more than that is cut to it, so
 // that sums stay far from their maximum.
 std::uint64_t GivenBackMax(const Limit& limit, Nanos max_wait) noexcept {
-  if (!HasTokenBucket(limit)) return kWindowCountMax;
+  // A window's charge without its debt: the greatest count.
+  if (!HasTokenBucket(limit)) return static_cast<std::uint64_t>(limit.window_used_max() / 2);
   return static_cast<std::uint64_t>((limit.capacity() + BelievedDebt(limit, max_wait)).count());
 }
 
@@ -105,7 +106,8 @@ Bucket GiveBackToWindow(const Limit& limit, Bucket bucket, Instant now, const Es
     return ReturnToSlidingWindow(limit, bucket, now, SlidingWindowOf(estimate.left).number, tokens);
   }
   const Instant end = FixedWindowOf(bucket).end;
-  const bool is_same = end == FixedWindowOf(estimate.left).end;
+  const Instant then = FixedWindowOf(estimate.left).end;
+  const bool is_same = WrittenEnd(limit.shape(), end) == WrittenEnd(limit.shape(), then);
   // The clamp would put another end in its place.
   const bool is_in_force = TimeToFull(limit, bucket, now) == end - now;
   return is_same && is_in_force ? RefundFixedWindow(limit, bucket, now, tokens) : bucket;

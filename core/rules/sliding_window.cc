@@ -32,7 +32,8 @@ View ViewAt(const Limit& limit, Bucket bucket, Instant now) noexcept {
   if (ahead == 0) return {stored, until_end};
   if (ahead == -1) return {{number, 0, stored.used}, until_end};
   if (ahead < -1) return {{number, 0, 0}, until_end};
-  const std::uint32_t used_max = std::min(limit.window_used_max(), kBucketSpareBit - 1);
+  const auto used_max = static_cast<std::uint32_t>(
+      std::min(limit.window_used_max(), std::int64_t{kBucketSpareBit - 1}));
   return {{number, std::min(stored.used, used_max), std::min(stored.before, used_max)},
           until_end,
           true};

@@ -33,7 +33,7 @@ bool TakeEstimate(RecordReader& reader, HoldPart& part) {
   part.left = left.value_or(Bucket{});
   part.sums.given_back = reader.Take<std::uint64_t>();
   part.sums.cut_off = reader.Take<std::uint64_t>();
-  return left.has_value();
+  return left.has_value() && !part.is_held();
 }
 
 bool TakeInterval(RecordReader& reader, HoldInterval& interval) {
@@ -45,7 +45,6 @@ bool TakeInterval(RecordReader& reader, HoldInterval& interval) {
 }  // namespace
 
 void AppendBucketValue(const Bucket& bucket, std::string& out) {
-  WEIR_CHECK(!HasSpareBit(bucket));
   AppendNumber(bucket.high, out);
   AppendNumber(bucket.low, out);
   AppendNumber(bucket.extra, out);
@@ -91,7 +90,7 @@ std::optional<Bucket> ReadBucketValue(std::string_view bytes) {
   bucket.high = reader.Take<std::uint32_t>();
   bucket.low = reader.Take<std::uint32_t>();
   bucket.extra = reader.Take<std::uint32_t>();
-  if (!reader.Complete() || HasSpareBit(bucket)) return std::nullopt;
+  if (!reader.Complete()) return std::nullopt;
   return bucket;
 }
 

@@ -11,7 +11,9 @@
 // 4 if it lapses; a mark has no other.
 //
 // The functions that make bytes assert that their argument is one that a limiter can have; those
-// that read bytes take any, and return nothing for bytes that none has written. Pure; cost: linear.
+// that read bytes take any, and return nothing for bytes that none has written. They do not know
+// the limit: whether it can have the bucket, HasFormOf says (core/rules/rule.h). Pure; cost:
+// linear.
 #pragma once
 
 #include <cstddef>

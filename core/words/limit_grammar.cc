@@ -1,10 +1,8 @@
 #include "core/words/limit_grammar.h"
 
 #include <algorithm>
-#include <array>
 #include <bitset>
 #include <charconv>
-#include <chrono>
 #include <iterator>
 #include <span>
 #include <system_error>
@@ -21,6 +19,7 @@
 #include "core/spelling/limit_hints.h"
 #include "core/spelling/limit_units.h"
 #include "core/words/calendar_text.h"
+#include "core/words/count_hint.h"
 
 namespace weir {
 namespace {
@@ -328,24 +327,17 @@ absl::StatusOr<Limit> MakeCalendarLimit(std::int64_t count, CalendarUnit unit,
                         .ban = options.ban});
 }
 
-// The bucket that takes a count beyond those of windows: ": 10G/30d is a bucket that can".
-std::string BucketHint(std::int64_t count, const Period& period) {
-  constexpr std::array<int, 5> kDays = {0, 1, 7, 30, 365};  // by CalendarUnit
-  LimitShape shape{.count = count, .period = period.length, .burst = count};
-  if (period.unit != CalendarUnit::kNone) {
-    shape.period = std::chrono::days{kDays[static_cast<std::size_t>(period.unit)]};
-  }
-  const absl::StatusOr<Limit> bucket = Limit::Create(shape);
-  return bucket.ok() ? absl::StrCat(": ", LimitText(*bucket), " is a bucket that can") : "";
-}
-
 absl::StatusOr<Limit> MakeLimit(std::int64_t count, const Period& period, const Options& options) {
-  const bool is_window = period.unit != CalendarUnit::kNone ||
-                         options.algorithm == Algorithm::kFixedWindow ||
-                         options.algorithm == Algorithm::kSlidingWindow;
-  if (is_window && count > kWindowCountMax) {
-    return Error("count must be 1 to ", kWindowCountMax, " for a window",
-                 BucketHint(count, period));
+  const CountOver over{count, period.length, period.unit};
+  LimitShape shape{.algorithm = options.algorithm, .period = period.length};
+  shape.aligned = options.seen[Option::kAligned];
+  shape.calendar.unit = period.unit;
+  if (period.unit != CalendarUnit::kNone && !options.seen[Option::kSliding]) {
+    shape.algorithm = Algorithm::kFixedWindow;
+  }
+  const bool window = shape.algorithm != Algorithm::kTokenBucket;
+  if (window && shape.algorithm != Algorithm::kHeld && count > CountMaxOf(shape)) {
+    return Error("count must be 1 to ", CountMaxOf(shape), " for a window", CountHint(over));
   }
   if (period.unit != CalendarUnit::kNone) return MakeCalendarLimit(count, period.unit, options);
   for (const Option::Id id : {Option::kZone, Option::kFrom}) {
@@ -353,15 +345,14 @@ absl::StatusOr<Limit> MakeLimit(std::int64_t count, const Period& period, const 
     return Error("option ", Quote(kOptions[id].name), " is for calendar windows only: per ",
                  kCalendarUnits);
   }
-  const bool window = options.algorithm != Algorithm::kTokenBucket;
   if (window && options.burst.has_value()) return Error("burst is for the token bucket only");
-  return Limit::Create({.algorithm = options.algorithm,
-                        .aligned = options.seen[Option::kAligned],
-                        .shadow = options.seen[Option::kShadow],
-                        .count = count,
-                        .period = period.length,
-                        .burst = options.burst.value_or(window ? 0 : count),
-                        .ban = options.ban});
+  shape.shadow = options.seen[Option::kShadow];
+  shape.count = count;
+  shape.burst = options.burst.value_or(window ? 0 : count);
+  shape.ban = options.ban;
+  absl::StatusOr<Limit> limit = Limit::Create(shape);
+  if (limit.ok() || window || count <= kDenominatorMax) return limit;
+  return Error(limit.status().message(), CountHint(over));
 }
 
 // Whether the options have "held", and may follow a count without a period.

@@ -10,6 +10,7 @@
 #include "core/base/check.h"
 #include "core/base/record_bytes.h"
 #include "core/limiter/hold_request.h"
+#include "core/rules/rule.h"
 #include "core/table/hold_bytes.h"
 
 namespace weir {
@@ -27,6 +28,11 @@ constexpr std::uint8_t kHasSums = 2;
 // True for a time that no rule writes: so near the end of 63 bits that sums with it would overflow.
 bool IsBeyondTime(const Limit& limit, const Bucket& bucket) {
   return limit.shape().algorithm != Algorithm::kSlidingWindow && bucket.high == INT32_MAX;
+}
+
+// False for bytes that no rule of the limit writes.
+bool IsPossible(const Limit& limit, const Bucket& bucket) {
+  return HasFormOf(limit, bucket) && !IsBeyondTime(limit, bucket);
 }
 
 void AppendText(std::string_view text, std::string& out) {
@@ -69,7 +75,7 @@ bool TakeText(RecordReader& reader, const Policies& policies, std::string_view& 
 bool TakeBucket(RecordReader& reader, SavedState::OfLimit& limit) {
   limit.bucket = ReadBucketValue(reader.TakeBytes(kBucketValueBytes));
   if (!limit.bucket) return false;
-  return !limit.limit || (!limit.limit->is_held() && !IsBeyondTime(*limit.limit, *limit.bucket));
+  return !limit.limit || (!limit.limit->is_held() && IsPossible(*limit.limit, *limit.bucket));
 }
 
 std::optional<SavedState> ReadBuckets(std::string_view bytes, const Policies& policies) {
@@ -192,7 +198,7 @@ bool IsPossible(const SavedHold& hold, std::span<const SavedState::OfLimit> limi
   return std::ranges::all_of(hold.parts, [&](const HoldPart& part) {
     const std::size_t number = NumberOf(part.limit);
     return number < limits.size() &&
-           (!limits[number].limit || !IsBeyondTime(*limits[number].limit, part.left));
+           (!limits[number].limit || IsPossible(*limits[number].limit, part.left));
   });
 }
 

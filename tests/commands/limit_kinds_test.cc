@@ -77,6 +77,26 @@ TEST_F(CmdLimitKindsTest, ACalendarWindowEndsWhereTheCalendarSays) {
   EXPECT_EQ(client_.Run("RL.RESET k 5/day,tz=Europe/Berlin"), ":1\r\n");
 }
 
+// Counts beyond 32 bits, in every reply and by every command that changes them.
+TEST_F(CmdLimitKindsTest, WindowsCountUpTo51Bits) {
+  EXPECT_THAT(Ask("RL.ALLOW k 10G/h,fixed COST 3000000000"),
+              ElementsAre(1, 7'000'000'000, 0, 3'600'000, 0));
+  EXPECT_THAT(Ask("RL.TAKE k 10G/h,fixed,cost=1000000000 UPTO 9"),
+              ElementsAre(7, 0, 0, 3'600'000, 0));
+  EXPECT_THAT(Ask("RL.REFUND k 10G/h,fixed COST 9500000000"),
+              ElementsAre(1, 9'500'000'000, 0, 3'600'000, 0));
+  EXPECT_THAT(Ask("RL.RESERVE k 10G/h,fixed COST 6000000000 HOLD a TTL 60000"),
+              ElementsAre(1, 3'500'000'000, 0, 3'600'000, 0));
+  EXPECT_EQ(Ask("RL.COMMIT k 10G/h,fixed COST 1000000000 HOLD a").at(0), 1);
+  EXPECT_THAT(Ask("RL.PEEK k 10G/h,fixed COST 0"), ElementsAre(1, 8'500'000'000, 0, 3'600'000, 0));
+  EXPECT_EQ(client_.Run("RL.POLICY SET p 1000/h,fixed"), "+OK\r\n");
+  EXPECT_THAT(Ask("RL.ALLOW k @p COST 900"), ElementsAre(1, 100, 0, 3'600'000, 0));
+  EXPECT_EQ(client_.Run("RL.POLICY SET p 10G/h,fixed"), "+OK\r\n");
+  EXPECT_THAT(Ask("RL.ALLOW k @p COST 6000000000"), ElementsAre(1, 3'999'999'100, 0, 3'600'000, 0));
+  EXPECT_EQ(client_.Run("RL.POLICY SET p 1000/h,fixed"), "+OK\r\n");
+  EXPECT_THAT(Ask("RL.ALLOW k @p"), ElementsAre(0, 0, 3'600'000, 3'600'000, 0));
+}
+
 TEST_F(CmdLimitKindsTest, ASlidingWindowFades) {
   EXPECT_THAT(Ask("RL.ALLOW k 4/s,sliding COST 4"), ElementsAre(1, 0, 0, 2000, 0));
   EXPECT_THAT(Ask("RL.ALLOW k 4/s,sliding"), ElementsAre(0, 0, 1250, 2000, 0));

@@ -49,6 +49,18 @@ TEST_F(PolicyTrimTest, OverrideRelievesItsKey) {
   EXPECT_EQ(Show("RL.PEEK cust @p COST 0"), "1 999 0 60000 0") << "what was cut stays cut";
 }
 
+// From a count beyond 32 bits to a small one.
+TEST_F(PolicyTrimTest, GreatCountIsCut) {
+  Policy("SET p 10G/h,fixed");
+  EXPECT_EQ(Show("RL.ALLOW k @p COST 9000000000"), "1 1000000000 0 3600000 0");
+  Policy("SET p 1000/h,fixed");
+  Run("RL.REFUND k @p COST 1");
+  EXPECT_EQ(Show("RL.PEEK k @p COST 0"), "1 0 0 3600000 0");
+  Policy("SET p 1000/h,fixed TRIM");
+  Run("RL.REFUND k @p COST 1");
+  EXPECT_EQ(Show("RL.PEEK k @p COST 0"), "1 1 0 3600000 0");
+}
+
 TEST_F(PolicyTrimTest, UnoverrideAndSetCutNothing) {
   Policy("SET p 100/m");
   Policy("OVERRIDE p k 1000/d");

@@ -27,11 +27,13 @@ rc::Gen<Limit> AnyLimitWithBucket(Algorithm algorithm, bool aligned, Nanos perio
   return rc::gen::exec([=] {
     if (algorithm == Algorithm::kTokenBucket) return *SometimesBan(AnyLimit());
     if (algorithm == Algorithm::kFixedWindow && !aligned && period < std::chrono::minutes{1}) {
-      return LimitOf("9/month,tz=Europe/Berlin");  // all of these share an identity, too
+      LimitShape month = LimitOf("9/month,tz=Europe/Berlin").shape();
+      month.count = *AnyWindowCount(month);
+      return Limit::Create(month).value();  // all of these share an identity, too
     }
-    const auto count = static_cast<std::int64_t>(*NumberUpTo(kWindowCountMax));
+    const LimitShape shape{.algorithm = algorithm, .aligned = aligned, .period = period};
     return *SometimesBan(
-        rc::gen::just(WindowOf(algorithm, std::max<std::int64_t>(count, 1), period, aligned)));
+        rc::gen::just(WindowOf(algorithm, *AnyWindowCount(shape), period, aligned)));
   });
 }
 
@@ -89,16 +91,29 @@ TEST(BucketCheckTest, ATokenBucketIsBoundedByItsLimit) {
 TEST(BucketCheckTest, AFixedWindowIsBoundedByItsLimit) {
   const Limit limit = LimitOf("10/h,fixed");
   const std::chrono::hours hour{1};
-  const auto window = [](Instant end, std::uint32_t used) {
+  const auto window = [](Instant end, std::int64_t used) {
     return BucketOf(FixedWindow{end, used});
   };
   EXPECT_TRUE(CanHaveLeft(limit, window(kInstantMax + hour, 20)));
   EXPECT_FALSE(CanHaveLeft(limit, window(kInstantMax + hour + Nanos{1}, 20)));
   EXPECT_FALSE(CanHaveLeft(limit, window(FakeClock::kStart, 21)));
   const Limit owned = limit.OwnedBy(kPolicysFirst);
-  EXPECT_TRUE(CanHaveLeft(owned, window(FakeClock::kStart, 2U * kWindowCountMax)));
-  EXPECT_TRUE(CanHaveLeft(owned, window(FakeClock::kStart, kBannedExtra))) << "a ban";
-  EXPECT_FALSE(CanHaveLeft(owned, window(kInstantMax + hour + Nanos{1}, 10)));
+  EXPECT_TRUE(CanHaveLeft(owned, window(FakeClock::kStart, 2 * kFixedCountMax)));
+  EXPECT_FALSE(CanHaveLeft(owned, window(FakeClock::kStart, 2 * kFixedCountMax + 1)));
+  EXPECT_TRUE(CanHaveLeft(owned, window(FakeClock::kStart, kBannedUsed))) << "a ban";
+  constexpr Nanos kMilli = std::chrono::milliseconds{1};
+  const Instant latest = std::chrono::ceil<std::chrono::milliseconds>(kInstantMax + hour);
+  EXPECT_TRUE(CanHaveLeft(owned, window(latest, 10)));
+  EXPECT_FALSE(CanHaveLeft(owned, window(latest + Nanos{1}, 10)));
+  const Limit great = LimitOf("10G/h,fixed");
+  EXPECT_TRUE(CanHaveLeft(great, window(latest, 20'000'000'000)));
+  EXPECT_FALSE(CanHaveLeft(great, window(latest + kMilli, 20'000'000'000)));
+  EXPECT_FALSE(CanHaveLeft(great, window(latest, 20'000'000'001)));
+  EXPECT_FALSE(CanHaveLeft(limit, window(FakeClock::kStart, 5'000'000'000)));
+  const Bucket wide = window(FakeClock::kStart, 5'000'000'000);
+  for (const char* const other : {"10/h", "10/h,sliding"}) {
+    EXPECT_FALSE(CanHaveLeft(LimitOf(other).OwnedBy(kPolicysFirst), wide)) << other;
+  }
   for (const Limit& aligned :
        {LimitOf("10/h,fixed,aligned"), LimitOf("10/h,fixed,aligned").OwnedBy(kPolicysFirst)}) {
     EXPECT_TRUE(CanHaveLeft(aligned, window(FakeClock::kStart + hour, 1)));
@@ -109,7 +124,7 @@ TEST(BucketCheckTest, AFixedWindowIsBoundedByItsLimit) {
 // Any end may be one of an earlier zone database.
 TEST(BucketCheckTest, ACalendarWindowIsBoundedByItsLimit) {
   const Limit limit = LimitOf("10/month,tz=Europe/Berlin");
-  const auto window = [](Instant end, std::uint32_t used) {
+  const auto window = [](Instant end, std::int64_t used) {
     return BucketOf(FixedWindow{end, used});
   };
   const Instant latest = kInstantMax + LongestWindow(CalendarUnit::kMonth);
@@ -132,7 +147,7 @@ TEST(BucketCheckTest, ABanIsBoundedByItsLimit) {
   EXPECT_FALSE(CanHaveLeft(LimitOf("3/s,burst=7"), bucket(FakeClock::kStart)));
   EXPECT_TRUE(CanHaveLeft(LimitOf("3/s").OwnedBy(kPolicysFirst), bucket(latest)));
 
-  const auto window = [](Instant end) { return BucketOf(FixedWindow{end, kBannedExtra}); };
+  const auto window = [](Instant end) { return BucketOf(FixedWindow{end, kBannedUsed}); };
   const Limit fixed = LimitOf("10/h,fixed,aligned,ban=240h");
   EXPECT_TRUE(CanHaveLeft(fixed, window(kInstantMax + 240 * hour)));
   EXPECT_FALSE(CanHaveLeft(fixed, window(kInstantMax + 240 * hour + Nanos{1})));

@@ -61,7 +61,7 @@ SavedHold AnyHold() {
                      .limit = LimitId{AnyNumber<std::uint32_t>()}};
     if (!hold.settled) {
       part.sums = AnySums();
-      part.left = WithoutSpareBit(*ForeignBucket());
+      part.left = *rc::gen::distinctFrom(ForeignBucket(), HoldPart::kHeldLeft);
     }
     hold.parts.push_back(part);
     if (has_intervals) {

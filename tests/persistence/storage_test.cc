@@ -110,6 +110,40 @@ TEST_F(StorageTest, DebtsSurvive) {
   }
 }
 
+// Buckets of counts beyond 32 bits, and holds that have left them.
+TEST_F(StorageTest, GreatCountsSurvive) {
+  Start();
+  server_.SetPolicy("free", "10G/month");
+  const std::vector<Limit> limits = {LimitOf("10G/h,fixed"), LimitOf("10G/day"),
+                                     server_.policies().Find("free")->limits.front().limit};
+  const auto ask = [&](const Limit& limit, std::int64_t cost) {
+    const KeyHash hash = server_.limiter().Hash("a");
+    return Request{{.key = "a", .limit = &limit, .cost = cost, .hash = hash}};
+  };
+  for (const Limit& limit : limits) {
+    EXPECT_TRUE(server_.limiter().Decide(ask(limit, 3'000'000'000), clock_.Now())->allowed);
+    const std::string id = LimitText(limit);
+    const HoldRequest hold = {.id = id, .ttl = std::chrono::minutes{1}};
+    EXPECT_EQ(server_.limiter()
+                  .DecideAndHold(ask(limit, 3'000'000'000), hold, clock_.Now())
+                  ->verdict.remaining,
+              4'000'000'000);
+  }
+  Save();
+  server_.End();
+  Start();
+  EXPECT_EQ(server_.found().loaded, 3U);
+  EXPECT_EQ(server_.found().holds, 3U);
+  EXPECT_EQ(server_.found().bad, 0U);
+  for (const LiveBucket& bucket : server_.limiter().Inspect("a", clock_.Now())) {
+    EXPECT_EQ(bucket.used, 6'000'000'000) << bucket.limit;
+  }
+  clock_.Advance(std::chrono::minutes{2});
+  for (const LiveBucket& bucket : server_.limiter().Inspect("a", clock_.Now())) {
+    EXPECT_EQ(bucket.used, 3'000'000'000) << "the holds have expired";
+  }
+}
+
 TEST_F(StorageTest, ARewrittenPartitionHasNothingElse) {
   Start();
   for (int i = 0; i < 5000; ++i) server_.Decide("kept:" + std::to_string(i), "10/h");

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/rules/rule.h"
 #include "core/words/limit_grammar.h"
 
 namespace weir {
@@ -138,6 +139,12 @@ rc::Gen<Bucket> ForeignBucket() {
                      rc::gen::resize(rc::kNominalSize, rc::gen::arbitrary<std::uint32_t>()));
   return rc::gen::build<Bucket>(rc::gen::set(&Bucket::low, word), rc::gen::set(&Bucket::high, word),
                                 rc::gen::set(&Bucket::extra, word));
+}
+
+rc::Gen<Bucket> AnyFormOf(const Limit& limit) {
+  return rc::gen::map(ForeignBucket(), [limit](const Bucket& bucket) {
+    return HasFormOf(limit, bucket) ? bucket : WithoutSpareBit(bucket);
+  });
 }
 
 rc::Gen<std::uint64_t> AnyCost(const Limit& limit) {

@@ -68,6 +68,8 @@ extern template rc::Gen<std::uint64_t> Between(std::uint64_t, std::uint64_t);
 
 // Any twelve bytes.
 [[nodiscard]] rc::Gen<Bucket> ForeignBucket();
+// Such bytes that the limit can have (HasFormOf).
+[[nodiscard]] rc::Gen<Bucket> AnyFormOf(const Limit& limit);
 
 // Costs of 0 or more, up to the largest sum of many costs.
 [[nodiscard]] rc::Gen<std::uint64_t> AnyCost(const Limit& limit);

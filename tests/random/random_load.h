@@ -104,7 +104,7 @@ class RandomUse {
 
  private:
   static constexpr std::array<std::string_view, 4> kPolicies = {"free", "paid", "beta", "ban"};
-  static constexpr std::array<std::string_view, 16> kWords = {"3/s",
+  static constexpr std::array<std::string_view, 18> kWords = {"3/s",
                                                               "10/m,burst=3",
                                                               "7/11ms",
                                                               "2/s,fixed",
@@ -119,7 +119,9 @@ class RandomUse {
                                                               "5/day,tz=Africa/Cairo",
                                                               "7/month,from=31",
                                                               "3/s,ban=5s",
-                                                              "2/s,fixed,ban=3s"};
+                                                              "2/s,fixed,ban=3s",
+                                                              "9G/s,fixed",
+                                                              "7G/month,from=31"};
   static constexpr std::size_t kUsers = 6;
   // A limit's number: one of kWords, then CL.THROTTLE's bucket twice, then a policy six times.
   static constexpr std::size_t kThrottle = kWords.size();
@@ -163,7 +165,11 @@ class RandomUse {
     }
     Request request;
     for (const Limit& limit : limits_) {
-      const std::int64_t cost = (first.move.part + std::ssize(request)) % 4;
+      // That of a great count takes its bucket beyond 32 bits, and back.
+      const bool is_wide = limit.shape().algorithm == Algorithm::kFixedWindow &&
+                           limit.shape().count > kWindowCountMax;
+      const std::int64_t cost =
+          (first.move.part + std::ssize(request)) % 4 * (is_wide ? std::int64_t{1'500'000'000} : 1);
       const std::string_view asked = waits ? UserOf(turn.asks[request.size()]) : key;
       request.push_back(
           {.key = asked, .limit = &limit, .cost = cost, .hash = limiter_.Hash(asked)});

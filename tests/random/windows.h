@@ -21,11 +21,13 @@ namespace weir {
 [[nodiscard]] Limit WindowOf(Algorithm algorithm, std::int64_t count, Nanos period,
                              bool aligned = false);
 
-// Everyday small counts, large counts, and the ends of the accepted range.
+// Everyday small counts, large counts, and the ends of the range that the shape accepts; near them
+// those at which a fixed window's bucket changes its form. The shape's own count is ignored.
+[[nodiscard]] rc::Gen<std::int64_t> AnyWindowCount(const LimitShape& shape);
 [[nodiscard]] rc::Gen<Limit> AnyWindow(Algorithm algorithm, Nanos period_min, bool aligned);
 
 // The number of tokens that a window has been charged: often none or all, sometimes more.
-[[nodiscard]] rc::Gen<std::uint32_t> AnyUsed(const Limit& limit);
+[[nodiscard]] rc::Gen<std::int64_t> AnyUsed(const Limit& limit);
 
 struct FixedWindows {
   static rc::Gen<Limit> AnyLimit();

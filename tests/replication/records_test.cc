@@ -70,7 +70,7 @@ BucketChange AnyBucketChange(const Limits& limits, std::uint16_t partition) {
           .algorithm = limits(limit)->shape().algorithm,
           .went_back = AnyOf<bool>(),
           .erased = erased,
-          .bucket = erased ? Bucket{} : WithoutSpareBit(*ForeignBucket())};
+          .bucket = erased ? Bucket{} : *AnyFormOf(*limits(limit))};
 }
 
 HoldChange AnyHoldChange(const Limits& limits, std::uint16_t partition) {
@@ -310,6 +310,7 @@ TEST(RecordsTest, RefusesWhatNoWriterWrites) {
   EXPECT_TRUE(is_read(BodyWith({"3/s,fixed"}, 4095, 1, 0)));
   EXPECT_FALSE(is_read(BodyWith({"3/s"}, 4095, 16, 0))) << "an unknown bit";
   EXPECT_FALSE(is_read(BodyWith({"3/s"}, 4095, 0, 0, kBucketSpareBit))) << "the spare bit";
+  EXPECT_FALSE(is_read(BodyWith({"3/s,fixed"}, 4095, 1, 0, kBucketSpareBit))) << "too few tokens";
   EXPECT_FALSE(is_read("")) << "no limits";
   EXPECT_TRUE(is_read(std::string(1, '\0')));
   // A count that has no room.

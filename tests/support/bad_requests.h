@@ -172,9 +172,9 @@ inline std::vector<BadRequest> BadRequestsOfLimits() {
           "invalid limit 'unlimited,shadow': unlimited takes no options"),
       Bad("k 10/s 10/s,fixed,burst=5",
           "invalid limit '10/s,fixed,burst=5': burst is for the token bucket only"),
-      Bad("k 10/s 2147483648/s,fixed",
-          "invalid limit '2147483648/s,fixed': count must be 1 to 2147483647 for a window: "
-          "2147483648/s is a bucket that can"),
+      Bad("k 10/s 2147483648/s,sliding",
+          "invalid limit '2147483648/s,sliding': count must be 1 to 2147483647 for a window: "
+          "2147483648/s is a bucket that can, 2147483648/s,fixed a window"),
       Bad("k 10/s 10/us,sliding",
           "invalid limit '10/us,sliding': period of a sliding window must be at least 1ms"),
       Bad("k 10/s 10/s,sliding,aligned",

@@ -5,7 +5,8 @@
 // an instant, as a fraction multiplied by the period:
 //
 //     fixed      those admitted since the window opened: with the first of them, aligned at a
-//                multiple of the period
+//                multiple of the period; it ends on a whole millisecond if the count is above
+//                2^31 - 1
 //     calendar   those admitted in the window that holds the instant (calendar_oracle.h)
 //     sliding    those admitted in this window, and of the one before it the part that the last
 //                period overlaps
@@ -38,6 +39,7 @@ class WindowOracle {
         period_((has_calendar_ ? LongestWindow(calendar_.unit) : limit.shape().period).count()),
         sliding_(limit.shape().algorithm == Algorithm::kSlidingWindow),
         aligned_(sliding_ || has_calendar_ || limit.shape().aligned),
+        has_whole_ends_(!aligned_ && count_ > INT32_MAX),
         ban_(limit.shape().ban) {}
 
   // The answer to `cost` tokens at `now`, which is no earlier than any logged instant. An admission
@@ -105,7 +107,7 @@ class WindowOracle {
   [[nodiscard]] Nanos BanLeft(Instant now) const { return std::max(ban_end_ - now, Nanos{0}); }
 
  private:
-  // count * period is below 2^89, cost * period below 2^122, and their sums fit in 127 bits.
+  // count * period is below 2^109, cost * period below 2^122, and their sums fit in 127 bits.
   __extension__ typedef __int128 Int128;
 
   struct Entry {
@@ -139,16 +141,22 @@ class WindowOracle {
     std::int64_t held = 0;
     Instant start;
     for (const Entry& entry : log_) {
-      const bool apart =
-          aligned_ ? WindowAt(entry.at) != WindowAt(start) : (entry.at - start).count() >= period_;
-      if (held == 0 || apart) {
+      if (held == 0 || IsOver(start, entry.at)) {
         held = 0;
         start = entry.at;
       }
       held += entry.tokens;
     }
-    const bool over = aligned_ ? WindowAt(at) != WindowAt(start) : (at - start).count() >= period_;
-    return over ? 0 : held;
+    return IsOver(start, at) ? 0 : held;
+  }
+
+  // Whether the window that was open at `start` is over at `at`.
+  [[nodiscard]] bool IsOver(Instant start, Instant at) const {
+    if (aligned_) return WindowAt(at) != WindowAt(start);
+    constexpr std::int64_t kMilli = 1'000'000;
+    std::int64_t end = start.time_since_epoch().count() + period_;
+    if (has_whole_ends_ && end % kMilli != 0) end += kMilli - end % kMilli;
+    return at.time_since_epoch().count() >= end;
   }
 
   // The tokens in use at `at`, no earlier than anything logged, times the period.
@@ -184,6 +192,7 @@ class WindowOracle {
   std::int64_t period_;  // at least as long as any window
   bool sliding_;
   bool aligned_;
+  bool has_whole_ends_;
   Nanos ban_;
   std::vector<Entry> log_;
   Instant ban_end_;

@@ -122,13 +122,13 @@ TEST(PercentsTest, ThatWhichIsCrossedIsTheGreatestReachedAndNotReachedBefore) {
       percent += *rc::gen::inRange(1, 13);
       percents.values.at(i) = static_cast<std::uint8_t>(percent);
     }
-    const std::int64_t count = *NumberUpTo(kWindowCountMax);
+    const std::int64_t count = *NumberUpTo(kFixedCountMax);
     const std::int64_t a = *rc::gen::inRange<std::int64_t>(0, count + 1);
     const std::int64_t b = *rc::gen::inRange<std::int64_t>(0, count + 1);
     int expected = 0;
     for (const int value : percents.values) {
-      const bool is_reached = static_cast<double>(b) / static_cast<double>(count) * 100 >= value;
-      const bool was_reached = static_cast<double>(a) / static_cast<double>(count) * 100 >= value;
+      const bool is_reached = b >= (value * count + 99) / 100;
+      const bool was_reached = a >= (value * count + 99) / 100;
       if (value != 0 && is_reached && !was_reached) expected = value;
     }
     RC_ASSERT(percents.GreatestCrossed(count, a, b) == expected);

@@ -169,7 +169,9 @@ TEST_F(BanTest, LastsWhenThePolicysBanIsShortenedOrRemoved) {
 struct Offence {
   Limit limit = *SometimesBan(rc::gen::oneOf(AnyLimit(), FixedWindows::AnyLimit()));
   Nanos max_wait = *AnyMaxWait();
-  Instant now = *AnyInstant(2 * kPeriodMax + limit.capacity() + max_wait);
+  // The last millisecond is for an end that is rounded up (WrittenEnd).
+  Instant now =
+      *AnyInstant(2 * kPeriodMax + limit.capacity() + max_wait + std::chrono::milliseconds{1});
   Bucket bucket = limit.shape().algorithm == Algorithm::kTokenBucket
                       ? *AnyBucket(limit, now, max_wait)
                       : *FixedWindows::AnyBucket(limit, now);

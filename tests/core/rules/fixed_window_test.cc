@@ -21,7 +21,7 @@ class FixedWindowTest : public RuleFixture {
  protected:
   FixedWindowTest() : RuleFixture("3/m,fixed") {}
 
-  static Bucket WindowOf(Nanos end, std::uint32_t used) {
+  static Bucket WindowOf(Nanos end, std::int64_t used) {
     return BucketOf(FixedWindow{kNow + end, used});
   }
 };
@@ -264,21 +264,11 @@ TEST_F(FixedWindowTest, RefundCutsAForeignEnd) {
 TEST_F(FixedWindowTest, BucketKeepsItsWindow) {
   for (const std::int64_t end : {std::int64_t{0}, std::int64_t{1}, std::int64_t{UINT32_MAX},
                                  std::int64_t{1} << 32, INT64_MAX}) {
-    const FixedWindow window{Instant{Nanos{end}}, UINT32_MAX};
+    const FixedWindow window{Instant{Nanos{end}}, kBannedUsed};
     EXPECT_EQ(FixedWindowOf(BucketOf(window)), window);
   }
   EXPECT_EQ(BucketOf(FixedWindow{Instant{Nanos{0x1122334455667788}}, 9}),
             (Bucket{0x55667788, 0x11223344, 9}));
-}
-
-TEST_F(FixedWindowTest, SpareBitIsKeptByADenialAndNotByACharge) {
-  Expect({{seconds{0}, 2, Allowed(1, seconds{60})}});
-  bucket_.high |= kBucketSpareBit;
-  const Bucket with_bit = bucket_;
-  Expect({{seconds{0}, 2, Denied(1, seconds{60}, seconds{60})}});
-  EXPECT_EQ(bucket_, with_bit);
-  Expect({{seconds{0}, 1, Allowed(0, seconds{60})}});
-  EXPECT_EQ(bucket_, WindowOf(seconds{60}, 3));
 }
 
 TEST_F(FixedWindowTest, FullFromItsEndOn) {

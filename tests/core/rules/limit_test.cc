@@ -78,13 +78,31 @@ TEST(LimitTest, CountIsAtLeastOneAndAtMostWhatTheAlgorithmHolds) {
   EXPECT_EQ(ErrorOf(BucketShape(-1, seconds{1}, 1)), "count must be 1 to 9223372036854775807");
   EXPECT_EQ(ErrorOf(BucketShape(INT64_MIN, seconds{1}, 1)),
             "count must be 1 to 9223372036854775807");
-  for (const auto& window : {FixedShape, SlidingShape}) {
-    EXPECT_EQ(ErrorOf(window(0, seconds{1})), "count must be 1 to 2147483647 for a window");
-    EXPECT_EQ(ErrorOf(window(1, seconds{1})), "");
-    EXPECT_EQ(ErrorOf(window(2'147'483'647, seconds{1})), "");
-    EXPECT_EQ(ErrorOf(window(2'147'483'648, seconds{1})),
-              "count must be 1 to 2147483647 for a window");
-  }
+  EXPECT_EQ(ErrorOf(SlidingShape(0, seconds{1})), "count must be 1 to 2147483647 for a window");
+  EXPECT_EQ(ErrorOf(SlidingShape(1, seconds{1})), "");
+  EXPECT_EQ(ErrorOf(SlidingShape(2'147'483'647, seconds{1})), "");
+  EXPECT_EQ(ErrorOf(SlidingShape(2'147'483'648, seconds{1})),
+            "count must be 1 to 2147483647 for a window");
+}
+
+// Those of a fixed window fit into 51 bits, if its ends do into whole milliseconds.
+TEST(LimitTest, CountOfAFixedWindowIsAtMostWhatItsWideFormHolds) {
+  constexpr char kWide[] = "count must be 1 to 2251799813685247 for a window";
+  constexpr char kNarrow[] = "count must be 1 to 2147483647 for a window";
+  LimitShape shape = FixedShape(kFixedCountMax, seconds{1});
+  EXPECT_EQ(ErrorOf(shape), "");
+  EXPECT_EQ(ErrorOf(FixedShape(kFixedCountMax + 1, seconds{1})), kWide);
+  EXPECT_EQ(ErrorOf(FixedShape(0, seconds{1})), kWide);
+  EXPECT_EQ(ErrorOf(FixedShape(kWindowCountMax, seconds{1} - Nanos{1})), "");
+  EXPECT_EQ(ErrorOf(FixedShape(kWindowCountMax + 1, seconds{1} - Nanos{1})), kNarrow);
+  shape.aligned = true;
+  EXPECT_EQ(ErrorOf(shape), "");
+  shape.period += milliseconds{1};
+  EXPECT_EQ(ErrorOf(shape), "");
+  shape.period += microseconds{1};
+  EXPECT_EQ(ErrorOf(shape), kNarrow);
+  shape.count = kWindowCountMax;
+  EXPECT_EQ(ErrorOf(shape), "");
 }
 
 // 2^63-1 = 49 * 188,232,082,384,791,343. A count that large has an exact interval if the period
@@ -141,9 +159,9 @@ TEST(LimitTest, OnlyFixedWindowsAreAligned) {
 TEST(LimitTest, CalendarWindowIsAFixedWindowWithoutAPeriod) {
   const Calendar month{CalendarUnit::kMonth, kUtc, 14};
   EXPECT_EQ(ErrorOf(CalendarShape(1, month)), "");
-  EXPECT_EQ(ErrorOf(CalendarShape(2'147'483'647, month)), "");
-  EXPECT_EQ(ErrorOf(CalendarShape(2'147'483'648, month)),
-            "count must be 1 to 2147483647 for a window");
+  EXPECT_EQ(ErrorOf(CalendarShape(kFixedCountMax, month)), "");
+  EXPECT_EQ(ErrorOf(CalendarShape(kFixedCountMax + 1, month)),
+            "count must be 1 to 2251799813685247 for a window");
   EXPECT_EQ(ErrorOf(CalendarShape(1, {CalendarUnit::kMonth, kUtc, 31})),
             "a calendar window needs a time zone and an anchor");
   EXPECT_EQ(ErrorOf(CalendarShape(1, {CalendarUnit::kMonth, ZoneId{UINT16_MAX}, 0})),

@@ -54,7 +54,7 @@ TEST_F(DebtTest, OfAChargeIsBoundedByThePresentNumbers) {
 
 // Windows that are cut keep what a charge may have left under the greatest count.
 TEST_F(DebtTest, OfAWindowIsCutToTwiceTheGreatestCount) {
-  const Bucket fixed = BucketOf(FixedWindow{kNow + hours{9}, UINT32_MAX});
+  const Bucket fixed = BucketOf(FixedWindow{kNow + hours{9}, kBannedUsed});
   EXPECT_EQ(UsedTokens(LimitOf("10/m,fixed"), fixed, kNow, Nanos{0}), 20);
   EXPECT_EQ(UsedTokens(LimitOf("10/m,fixed").OwnedBy(policy_), fixed, kNow, Nanos{0}),
             2 * kWindowCountMax);

@@ -93,7 +93,7 @@ rc::Gen<Change> AnyChange() {
                          : kind == 4 ? *CalendarWindows::AnyLimit()
                                      : *SlidingWindows::AnyLimit();
     LimitShape shape = before.shape();
-    shape.count = *rc::gen::oneOf(Between<std::int64_t>(1, 5), NumberUpTo(kWindowCountMax));
+    shape.count = *AnyWindowCount(shape);
     return ChangeOf(before, *Limit::Create(shape));
   });
 }

@@ -45,7 +45,7 @@ constexpr CalendarWord kCalendarWords[] = {
     {"5/year,from=01-01", 5, CalendarUnit::kYear, "UTC", 0},
     {"5/year,from=02-29", 5, CalendarUnit::kYear, "UTC", 31 + 28},
     {"5/year,from=12-31", 5, CalendarUnit::kYear, "UTC", 11 * 31 + 30},
-    {"2147483647/year", 2'147'483'647, CalendarUnit::kYear, "UTC", 0},
+    {"2251799813685247/year", 2'251'799'813'685'247, CalendarUnit::kYear, "UTC", 0},
 };
 
 TEST(CalendarTextTest, ReadsEveryFormOfACalendarWindow) {
@@ -88,9 +88,9 @@ struct RefusedCalendar {
 };
 
 constexpr RefusedCalendar kRefusedCalendars[] = {
-    {"0/day", "count must be 1 to 2147483647 for a window"},
-    {"2147483648/month",
-     "count must be 1 to 2147483647 for a window: 2147483648/30d is a bucket that can"},
+    {"0/day", "count must be 1 to 2251799813685247 for a window"},
+    {"3000000G/month",
+     "count must be 1 to 2251799813685247 for a window: 3000000G/30d is a bucket that can"},
     {"10/1day", "period '1day' must be one day, without a number: did you mean 10/1d?"},
     {"10/2month", "period '2month' must be one month, without a number: did you mean 10/60d?"},
     {"10/days",

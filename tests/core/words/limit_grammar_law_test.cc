@@ -104,7 +104,9 @@ rc::Gen<LimitShape> AnyShape() {
     const auto decimal = *rc::gen::element<std::int64_t>(1, 1'000, 1'000'000, 1'000'000'000);
     const std::int64_t unit = *rc::gen::element<std::int64_t>(
         1, 1'000, 1'000'000, 60'000'000, 3'600'000'000, 86'400'000'000, 604'800'000'000);
-    const std::int64_t count_max = window ? kWindowCountMax : kCountMax;
+    const std::int64_t count_max = !window                       ? kCountMax
+                                   : *rc::gen::arbitrary<bool>() ? kFixedCountMax
+                                                                 : kWindowCountMax;
     const std::int64_t period_max = kPeriodMax.count() / 1'000;
     LimitShape shape{.algorithm = algorithm,
                      .shadow = *rc::gen::arbitrary<bool>(),

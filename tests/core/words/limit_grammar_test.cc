@@ -110,7 +110,8 @@ const GoodWord kGoodWords[] = {
     {"1/3335d", BucketShape(1, hours{24 * 3335})},
     {"4G/us", BucketShape(4'000'000'000, microseconds{1})},
     {"9223372036800000000/w", BucketShape(9'223'372'036'800'000'000, hours{168})},
-    {"2147483647/s,fixed", FixedShape(2'147'483'647, seconds{1})},
+    {"2251799813685247/s,fixed", FixedShape(2'251'799'813'685'247, seconds{1})},
+    {"10G/h,fixed", FixedShape(10'000'000'000, hours{1})},
     {"2147483647/us,fixed", FixedShape(2'147'483'647, microseconds{1})},
     {"2147483647/ms,sliding", SlidingShape(2'147'483'647, milliseconds{1})},
     {"1/288230376151711us,fixed", FixedShape(1, microseconds{288'230'376'151'711})},
@@ -256,7 +257,7 @@ struct BadWord {
 
 constexpr std::string_view kNoLimit = "expected count/period, as in 10/s";
 constexpr std::string_view kCountRange = "count must be 1 to 9223372036854775807";
-constexpr std::string_view kWindowCountRange = "count must be 1 to 2147483647 for a window";
+constexpr std::string_view kFixedCountRange = "count must be 1 to 2251799813685247 for a window";
 constexpr std::string_view kPeriodRange = "period must be 1us to 2^58 ns (9 years)";
 constexpr std::string_view kBurstRange = "burst must be 1 to 9223372036854775807";
 constexpr std::string_view kBanRange = "ban must be 1us to 2^58 ns (9 years)";
@@ -283,8 +284,9 @@ constexpr BadWord kBadWords[] = {
     {"9223372036854775807k/s", kCountRange},
     {"9223372036854776k/s", kCountRange},
     {"9223372037G/s", kCountRange},
-    {"0/s,fixed", kWindowCountRange},
-    {"9223372036854775808/s,fixed", kWindowCountRange},
+    {"0/s,fixed", kFixedCountRange},
+    {"9223372036854775808/s,fixed", kFixedCountRange},
+    {"0/s,sliding", "count must be 1 to 2147483647 for a window"},
     {"+5/s", "count '+5' must start with a digit"},
     {"-5/s", "count '-5' must start with a digit"},
     {"-0/s", "count '-0' must start with a digit"},

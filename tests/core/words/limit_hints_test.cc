@@ -81,11 +81,20 @@ constexpr HintedError kHintedErrors[] = {
     {"10/x'y;burst=2", "year): did you mean '10/x'y,burst=2'?"},
     // Counts that only a bucket can have.
     {"10G/month,sliding",
-     "count must be 1 to 2147483647 for a window: 10G/30d is a bucket that can"},
-    {"3G/day", "count must be 1 to 2147483647 for a window: 3G/d is a bucket that can"},
-    {"3G/s,sliding", "for a window: 3G/s is a bucket that can"},
-    {"2147483648/s,fixed", "for a window: 2147483648/s is a bucket that can"},
-    {"9223372036854775807/w,fixed", "count must be 1 to 2147483647 for a window"},
+     "count must be 1 to 2147483647 for a window: 10G/30d is a bucket that can, 10G/month a "
+     "window"},
+    {"3G/d,sliding", "for a window: 3G/d is a bucket that can, 3G/day a window"},
+    {"3G/31d,sliding", "for a window: 3G/31d is a bucket that can, 3G/month a window"},
+    {"3G/s,sliding", "for a window: 3G/s is a bucket that can, 3G/s,fixed a window"},
+    {"2147483648/ms,fixed", "2147483647 for a window: 2147483648/ms is a bucket that can"},
+    {"3G/1000001us,fixed,aligned",
+     "2147483647 for a window: 3G/1000001us is a bucket that can, 3G/1000001us,fixed a window"},
+    {"10000000G/day",
+     "count must be 1 to 2251799813685247 for a window: 10000000G/d is a bucket that can"},
+    {"9223372036854775807/w,fixed", "count must be 1 to 2251799813685247 for a window"},
+    {"4294967311/h", "(here 4294967311): 4294967311/h,fixed is a window that can"},
+    {"4294967311/365d", "(here 4294967311): 4294967311/year is a window that can"},
+    {"4294967311/ms", "(here 4294967311)"},
 };
 
 TEST(LimitHintsTest, ErrorsSayWhatToType) {

@@ -63,12 +63,12 @@ TEST(StateBytesTest, AreReadAsTheyWereWritten) {
           NotableLimit(),
           rc::gen::map(NotableLimit(), [](const Limit& any) { return any.AsShadow(); }),
           rc::gen::map(rc::gen::elementOf(std::vector<std::string_view>{
-                           "3/s,fixed", "9/2d,fixed,aligned", "5/m,sliding,shadow",
+                           "3/s,fixed", "9/2d,fixed,aligned", "5/m,sliding,shadow", "9G/month",
                            "5/month,tz=America/Argentina/ComodRivadavia,from=31,shadow"}),
                        [](std::string_view text) { return LimitOf(text); }),
           rc::gen::just(node.PolicyLimitAt(0)), rc::gen::just(node.PolicyLimitAt(1).AsShadow()),
           rc::gen::just(LimitOf("4/s,burst=9").OwnedBy(kThrottleOwner)));
-      Bucket bucket = WithoutSpareBit(*ForeignBucket());
+      Bucket bucket = *AnyFormOf(limit);
       // The only time that is refused.
       if (bucket.high == INT32_MAX && limit.shape().algorithm != Algorithm::kSlidingWindow) {
         bucket.high = 0;
