@@ -74,7 +74,8 @@ limit  = count "/" period *("," option)   10/s   100/m   1000/24h   10/s,burst=5
        | count ",held" *("," request-option)                 5,held: at most 5 at a time
        | "@" policy *("," request-option)                    @free   @free,cost=5   @free,keep=20
        | "unlimited" | "none"             always allowed; never allowed: for overrides and bans
-count  = digits ["k" | "M" | "G"]         1 to 2^63-1, of windows 2^31-1; no sign, no leading zero
+count  = digits ["k" | "M" | "G"]         1 to 2^63-1, fixed and calendar 2^51-1, sliding and held
+                                          2^31-1; no sign, no leading zero
 period = [digits] ("us"|"ms"|"s"|"m"|"h"|"d"|"w")     "s" is "1s"; 1us to 2^58 ns (9 years)
        | "day" | "week" | "month" | "year"            a window of the calendar: 1M/month
 option = "bucket" | "fixed" | "sliding"   the algorithm; by default bucket
@@ -102,6 +103,8 @@ Other spellings read as the same unit, and a limit prints with the unit above: `
 - **fixed**, a window that opens with the first request and lasts one period; at its end the whole
   count is back. Nearly twice the count can pass around that end (`aligned`: twice). Aligned weeks
   (`1/1w,fixed,aligned`) start on Thursday, as 1970 did; those of the calendar (`1/week`) on Monday.
+  A count above 2^31-1 needs a period of at least 1 s, in whole milliseconds if `aligned`; if not,
+  its window ends on a whole millisecond, up to 1 ms late.
 - **day**, **week**, **month**, **year**, a fixed window of the calendar: see below.
 - **sliding**, two aligned windows: the previous one counts in proportion to its overlap with the
   last period. That bounds an estimate, so nearly twice the count can fall into one period. The

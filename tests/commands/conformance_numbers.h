@@ -149,6 +149,31 @@ inline constexpr std::array kNumbers = {
 > DBSIZE
 0
 )"},
+    ConformanceCase{.title = "A budget beyond 32 bits",
+                    .elsewhere = "A count has 32 bits (`requests_per_unit` of envoy-ratelimit), so "
+                                 "bytes are counted in greater units.",
+                    .here = "A window counts up to 2^51 - 1, in whole tokens.",
+                    .transcript = R"(> RL.ALLOW k 10G/month COST 3000000000
+1 7000000000 0 2678400000 0
+> RL.ALLOW k 10G/month COST 3000000000
+1 4000000000 0 2678400000 0
+> RL.ALLOW k 10G/month COST 3000000000
+1 1000000000 0 2678400000 0
+> RL.ALLOW k 10G/month COST 3000000000
+0 1000000000 2678400000 2678400000 0
+> RL.REFUND k 10G/month COST 2000000001
+1 3000000001 0 2678400000 0
+> RL.CHARGE k 10G/month COST 4000000000
+0 0 2678400000 2678400000 0
+> RL.INSPECT k
+[["10G/month" 0 2678400000 10999999999 0]]
+> RL.ALLOW k 2251799813685247/year COST 2251799813685247
+1 0 0 31536000000 0
+> RL.ALLOW k 10G/month,sliding
+)"
+                                  "ERR invalid limit '10G/month,sliding': count must be 1 to "
+                                  "2147483647 for a window: 10G/30d is a bucket that can, "
+                                  "10G/month a window\n"},
     ConformanceCase{
         .title = "Numbers that cannot be kept exactly",
         .elsewhere = "They are cut to what fits, or wrap around, without an error (redis-cell, "
