@@ -87,7 +87,7 @@ void AppendBucketKey(const BucketKey& key, std::string& out);
                                           char kind = kBucketPrefix);
 
 // The time after which this bucket is full, whatever its limit is. Nothing for sliding windows,
-// which do not say it.
+// which do not say it, and for damaged bytes.
 [[nodiscard]] std::optional<Instant> CertainlyFullAfter(const BucketKey& key, const Bucket& bucket);
 
 // --- Limits, policies, overrides ---

@@ -168,7 +168,8 @@ TEST(HoldFormatTest, HoldsAreReadOnlyWithinTheirBounds) {
   EXPECT_FALSE(with(21, 0x80)) << "a negative grant";
   EXPECT_FALSE(with(29, 0)) << "fewer parts than there are";
   EXPECT_FALSE(with(29, 2)) << "more";
-  EXPECT_FALSE(with(42, 0x80)) << "the mark of a bucket is never written";
+  const std::string marked = std::string(bytes).replace(42, kBucketValueBytes, 12, '\xff');
+  EXPECT_FALSE(ReadHoldValue(marked)) << "the mark of a held part is never written";
   EXPECT_FALSE(with(70, 0x80)) << "a negative period";
   EXPECT_FALSE(with(bytes.size() - 1, 0)) << "a division by 0";
 
