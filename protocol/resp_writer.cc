@@ -4,8 +4,11 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <system_error>
+
+#include "absl/base/attributes.h"
 
 #include "core/base/check.h"
 #include "protocol/integer.h"
@@ -17,15 +20,35 @@ constexpr std::string_view kLineEnd = "\r\n";
 constexpr std::size_t kNumberLineBytesMax = 1 + kIntegerBytesMax + kLineEnd.size();
 constexpr std::size_t kDoubleBytesMax = 24;  // -1.2345678901234567e-308
 
-// Writes `type`, the number and CRLF, at most kNumberLineBytesMax bytes; returns their end.
-char* WriteNumberLine(char* at, char type, std::int64_t number) noexcept {
-  *at++ = type;
-  if (number >= 0 && number <= 9) {
-    *at++ = static_cast<char>('0' + number);
-  } else {
-    at = std::to_chars(at, at + kIntegerBytesMax, number).ptr;
+// The two digits of each number below 100.
+constexpr auto kDigitPairs = [] {
+  std::array<char, 200> pairs{};
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    pairs[i] = static_cast<char>('0' + (i % 2 == 0 ? i / 20 : i / 2 % 10));
   }
-  return at + kLineEnd.copy(at, kLineEnd.size());
+  return pairs;
+}();
+
+// Writes `type`, the number and CRLF, at most kNumberLineBytesMax bytes, so that they end at `at`;
+// returns their beginning. From the last digit to the first, their number need not be known.
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline char* WriteNumberLineBefore(char* at, char type,
+                                                                std::int64_t number) noexcept {
+  const auto write_two = [&at](const char* bytes) {
+    at -= 2;
+    std::memcpy(at, bytes, 2);
+  };
+  write_two(kLineEnd.data());
+  auto rest = static_cast<std::uint64_t>(number);
+  if (number < 0) rest = -rest;
+  for (; rest >= 100; rest /= 100) write_two(&kDigitPairs[rest % 100 * 2]);
+  if (rest >= 10) {
+    write_two(&kDigitPairs[rest * 2]);
+  } else {
+    *--at = static_cast<char>('0' + rest);
+  }
+  if (number < 0) *--at = '-';
+  *--at = type;
+  return at;
 }
 
 bool IsControl(char byte) { return static_cast<unsigned char>(byte) < 0x20 || byte == 0x7f; }
@@ -58,18 +81,6 @@ void RespWriter::TakeBack(std::size_t size) {
 
 void RespWriter::Integer(std::int64_t number) { Header(':', number); }
 
-void RespWriter::Integers(std::span<const std::int64_t> numbers) {
-  constexpr std::size_t kAtOnce = 8;
-  std::array<char, kAtOnce * kNumberLineBytesMax> lines;
-  while (!numbers.empty()) {
-    char* end = lines.data();
-    const auto some = numbers.first(std::min(numbers.size(), kAtOnce));
-    for (const std::int64_t number : some) end = WriteNumberLine(end, ':', number);
-    out_.append(lines.data(), static_cast<std::size_t>(end - lines.data()));
-    numbers = numbers.subspan(some.size());
-  }
-}
-
 void RespWriter::Double(double number) {
   WEIR_CHECK(std::isfinite(number));
   std::array<char, kDoubleBytesMax> digits;
@@ -88,6 +99,18 @@ void RespWriter::Null() { out_.append(version_ == 2 ? "$-1\r\n" : "_\r\n"); }
 void RespWriter::NullArray() { out_.append(version_ == 2 ? "*-1\r\n" : "_\r\n"); }
 
 void RespWriter::Array(std::size_t values) { Header('*', static_cast<std::int64_t>(values)); }
+
+void RespWriter::ArrayOf(std::size_t values, std::span<const std::int64_t> first) {
+  WEIR_CHECK(first.size() <= kFirstIntegersMax);
+  std::array<char, (1 + kFirstIntegersMax) * kNumberLineBytesMax> lines;
+  char* const end = lines.data() + lines.size();
+  char* begin = end;
+  for (std::size_t i = first.size(); i > 0; --i) {
+    begin = WriteNumberLineBefore(begin, ':', first[i - 1]);
+  }
+  begin = WriteNumberLineBefore(begin, '*', static_cast<std::int64_t>(values));
+  out_.append(begin, static_cast<std::size_t>(end - begin));
+}
 
 void RespWriter::Set(std::size_t values) {
   Header(version_ == 2 ? '*' : '~', static_cast<std::int64_t>(values));
@@ -111,8 +134,9 @@ void RespWriter::Verbatim(std::string_view text) {
 void RespWriter::Header(char type, std::int64_t number) {
   WEIR_DCHECK(number >= 0 || type == ':');
   std::array<char, kNumberLineBytesMax> line;
-  const char* const end = WriteNumberLine(line.data(), type, number);
-  out_.append(line.data(), static_cast<std::size_t>(end - line.data()));
+  char* const end = line.data() + line.size();
+  const char* const begin = WriteNumberLineBefore(end, type, number);
+  out_.append(begin, static_cast<std::size_t>(end - begin));
 }
 
 void RespWriter::Blob(char type, std::string_view mark, std::string_view bytes) {

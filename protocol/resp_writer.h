@@ -59,8 +59,6 @@ class RespWriter {
   void Error(std::string_view text);
 
   void Integer(std::int64_t number);
-  // Writes what a call of Integer for each number would, at a lower cost.
-  void Integers(std::span<const std::int64_t> numbers);
   // Writes the shortest text that reads as this number: 0.021. Requires: a finite number.
   void Double(double number);
   void Bulk(std::string_view bytes);
@@ -68,6 +66,10 @@ class RespWriter {
   void NullArray();
 
   void Array(std::size_t values);
+  // Writes the header of an array and the first of its values, at a lower cost than one by one.
+  // Requires: at most kFirstIntegersMax integers.
+  static constexpr std::size_t kFirstIntegersMax = 5;
+  void ArrayOf(std::size_t values, std::span<const std::int64_t> first);
   void Set(std::size_t values);
   // A message that is no reply, such as one of a channel.
   void Push(std::size_t values);

@@ -1,7 +1,7 @@
 // The replies of the commands that limit, written through a host's writer of replies: the server's
 // writes RESP (protocol/resp_writer.h), the module's calls Redis (module/api/redis_reply.h).
 //
-// A Reply has the functions Array(n), Map(n), Bulk(text), Integer(n), Integers(n...) and
+// A Reply has the functions Array(n), Map(n), Bulk(text), Integer(n), ArrayOf(n, first) and
 // protocol(), and for help SimpleString(text), like RespWriter, which explains them. A map of RESP3
 // is an array in RESP2, without the names.
 #pragma once
@@ -59,8 +59,7 @@ void WriteVerdict(Reply& reply, std::int64_t first, const Verdict& verdict, bool
                   AskedAt asked_at) {
   auto numbers = VerdictNumbers(verdict);
   numbers.front() = first;
-  reply.Array(numbers.size() + (with_limits ? 1 : 0));
-  reply.Integers(numbers);
+  reply.ArrayOf(numbers.size() + (with_limits ? 1 : 0), numbers);
   if (!with_limits) return;
   reply.Array(verdict.decisions.size());
   for (std::size_t i = 0; i < verdict.decisions.size(); ++i) {
@@ -78,7 +77,7 @@ void WriteSlice(Reply& reply, const SliceGrant& slice, std::uint64_t changes, As
   const std::array numbers = SliceNumbers(slice, changes);
   const auto& rows = slice.verdict.decisions;
   reply.Array(numbers.size() + 1);
-  reply.Integers(numbers);
+  for (const std::int64_t number : numbers) reply.Integer(number);
   reply.Array(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const AskedLimit asked = asked_at(i);
@@ -96,9 +95,8 @@ void WriteThrottle(Reply& reply, const ThrottleRequest& request, const Verdict& 
     return std::int64_t{std::chrono::ceil<std::chrono::seconds>(span).count()};
   };
   const bool can_retry = !verdict.allowed && verdict.retry_after != kNever;
-  reply.Array(5);
-  reply.Integers({{verdict.allowed ? 0 : 1, request.limit.shape().burst, verdict.remaining,
-                   can_retry ? seconds(verdict.retry_after) : -1, seconds(verdict.reset_after)}});
+  reply.ArrayOf(5, {{verdict.allowed ? 0 : 1, request.limit.shape().burst, verdict.remaining,
+                     can_retry ? seconds(verdict.retry_after) : -1, seconds(verdict.reset_after)}});
 }
 
 // RL.INSPECT: [name, remaining, reset_after_ms, used, banned_ms] for each bucket.

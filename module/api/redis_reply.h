@@ -28,14 +28,15 @@ class RedisReply {
   // `text` begins with the error's prefix. Control bytes become spaces.
   void Error(std::string text);
   void Integer(std::int64_t number) { redis::ReplyWithLongLong(context_, number); }
-  void Integers(std::span<const std::int64_t> numbers) {
-    for (const std::int64_t number : numbers) Integer(number);
-  }
   void Bulk(std::string_view bytes) {
     redis::ReplyWithStringBuffer(context_, bytes.data(), bytes.size());
   }
   void Null() { redis::ReplyWithNull(context_); }
   void Array(std::size_t values) { redis::ReplyWithArray(context_, static_cast<long>(values)); }
+  void ArrayOf(std::size_t values, std::span<const std::int64_t> first) {
+    Array(values);
+    for (const std::int64_t number : first) Integer(number);
+  }
   void Map(std::size_t pairs) { redis::ReplyWithMap(context_, static_cast<long>(pairs)); }
 
  private:

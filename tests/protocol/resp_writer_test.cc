@@ -46,16 +46,36 @@ TEST(RespWriterTest, Integer) {
   }
 }
 
-TEST(RespWriterTest, IntegersAreOneAfterTheOther) {
-  std::vector<std::int64_t> numbers;
-  for (std::int64_t number = -12; number <= 12; ++number) {
-    numbers.push_back(number * number * number * 1'000'000'007);
-    numbers.push_back(number);
-    std::string bytes;
-    for (const std::int64_t one : numbers) bytes += ":" + std::to_string(one) + "\r\n";
-    ExpectBoth([&numbers](RespWriter& writer) { writer.Integers(numbers); }, bytes);
+// Law: a number has the digits of std::to_string, on both sides of each power of ten and of each
+// hundred.
+TEST(RespWriterTest, IntegerOfAnyLength) {
+  for (std::int64_t power = 1;; power *= 10) {
+    for (std::int64_t off = -101; off <= 101; ++off) {
+      for (const std::int64_t number : {power + off, -power - off}) {
+        ExpectBoth([number](RespWriter& writer) { writer.Integer(number); },
+                   ":" + std::to_string(number) + "\r\n");
+      }
+    }
+    if (power == 1'000'000'000'000'000'000) break;
   }
-  ExpectBoth([](RespWriter& writer) { writer.Integers({}); }, "");
+}
+
+TEST(RespWriterTest, ArrayOfIntegersIsWhatOneByOneAre) {
+  std::vector<std::int64_t> numbers;
+  for (const std::int64_t number :
+       {std::int64_t{-7}, std::numeric_limits<std::int64_t>::min(), std::int64_t{0},
+        std::numeric_limits<std::int64_t>::max(), std::int64_t{42}}) {
+    for (const std::size_t more : {0, 1, 1000}) {
+      const std::size_t values = numbers.size() + more;
+      const auto one_by_one = [&](RespWriter& writer) {
+        writer.Array(values);
+        for (const std::int64_t one : numbers) writer.Integer(one);
+      };
+      ExpectBoth([&](RespWriter& writer) { writer.ArrayOf(values, numbers); },
+                 Written(2, one_by_one));
+    }
+    numbers.push_back(number);
+  }
 }
 
 TEST(RespWriterTest, DoubleIsABulkInResp2) {
