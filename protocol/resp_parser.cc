@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "absl/base/attributes.h"
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 
@@ -47,7 +48,8 @@ bool IsForeign(std::string_view line) {
 // it is no such line. Requires: kShortLineBytesMax bytes at `at`; it reads no more than these.
 constexpr std::size_t kShortDigitsMax = 3;
 constexpr std::size_t kShortLineBytesMax = 1 + kShortDigitsMax + 2;
-const char* ReadShortLine(const char* at, char type, std::size_t& number) noexcept {
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline const char* ReadShortLine(const char* at, char type,
+                                                              std::size_t& number) noexcept {
   const auto digit = [](char byte) { return static_cast<std::size_t>(byte - '0'); };
   if (*at++ != type) return nullptr;
   std::size_t value = digit(*at++);
