@@ -63,6 +63,8 @@ struct AskedHold {
 };
 
 struct ParsedRequest {
+  ParsedRequest() noexcept;  // as Verdict has one
+
   // The index of a check's key in the command.
   [[nodiscard]] std::uint32_t GroupOf(std::size_t i) const noexcept {
     return static_cast<std::uint32_t>(std::popcount(begins_group << (kChecksMax - 1 - i)));
@@ -81,6 +83,8 @@ struct ParsedRequest {
   // Limits of overrides, which no memo holds. The request views them.
   std::vector<std::unique_ptr<absl::InlinedVector<CachedLimit, 1>>> overridden;
 };
+
+inline ParsedRequest::ParsedRequest() noexcept = default;
 
 // A slicing request, RL.SLICE.
 struct ParsedSlice {

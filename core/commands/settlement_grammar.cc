@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/utility/utility.h"
 
 #include "core/base/check.h"
 #include "core/base/quote.h"
@@ -157,10 +158,14 @@ absl::StatusOr<ParsedSettlement> ParseSettlement(std::span<const std::string_vie
                                                  LimitMemo& memo, const Policies& policies,
                                                  KeyHashes hashes, SettlementKind kind) {
   memo.BeginRequest();
-  ParsedSettlement parsed;
-  WEIR_RETURN_IF_ERROR(SettlementReader(words, memo, policies, hashes, kind, parsed).Read());
-  WEIR_CHECK(!parsed.keys.empty());
-  WEIR_CHECK(parsed.named.size() == parsed.names.size());
+  absl::StatusOr<ParsedSettlement> parsed(absl::in_place);
+  absl::Status read = SettlementReader(words, memo, policies, hashes, kind, *parsed).Read();
+  if (!read.ok()) {
+    parsed = std::move(read);
+    return parsed;  // the one variable that is returned, so that it is made in its place
+  }
+  WEIR_CHECK(!parsed->keys.empty());
+  WEIR_CHECK(parsed->named.size() == parsed->names.size());
   return parsed;
 }
 

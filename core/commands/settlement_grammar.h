@@ -33,6 +33,8 @@ namespace weir {
 enum class SettlementKind { kCommit, kCancel };
 
 struct ParsedSettlement {
+  ParsedSettlement() noexcept;  // as Verdict has one
+
   std::string_view id;
   absl::InlinedVector<SettledKey, 2> keys;  // distinct
   absl::InlinedVector<TrueCost, 4> named;   // views into the command's words and the memo
@@ -41,6 +43,8 @@ struct ParsedSettlement {
   bool with_limits = false;
   std::optional<Instant> at;
 };
+
+inline ParsedSettlement::ParsedSettlement() noexcept = default;
 
 // Reads the words after the command's name, and hashes each key once. Errors are kInvalidArgument,
 // and kNotFound for an unknown policy; they name the word and what is expected. The result is good

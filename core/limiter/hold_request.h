@@ -79,6 +79,8 @@ struct SettleRequest {
 };
 
 struct Settled {
+  Settled() noexcept;  // as Verdict has one
+
   // True if the hold is settled, by this call or by an earlier one. False: there is no such hold,
   // and nothing has changed.
   bool settled = false;
@@ -97,6 +99,8 @@ struct Settled {
   };
   absl::InlinedVector<Row, 1> rows;
 };
+
+inline Settled::Settled() noexcept = default;
 
 // A hold as RL.INSPECT shows it.
 struct LiveHold {

@@ -26,6 +26,9 @@ struct Decision {
 
 // The common verdict of all limits of a request.
 struct Verdict {
+  // absl::StatusOr fills a result that has no constructor with zeros first.
+  Verdict() noexcept;
+
   bool allowed = false;
   std::int64_t remaining = 0;  // the fewest of all limits
   Nanos retry_after{0};        // until every limit would admit the same request: the longest
@@ -45,8 +48,12 @@ struct Verdict {
   friend bool operator==(const Verdict&, const Verdict&) = default;
 };
 
+inline Verdict::Verdict() noexcept = default;
+
 // The answer to a charge of tokens that are taken whether they are there or not.
 struct Charged {
+  Charged() noexcept;  // as Verdict has one
+
   // allowed and limit_index: what a decision would have said. The other numbers are those after the
   // charge, with retry_after until each limit has a token.
   Verdict verdict;
@@ -56,6 +63,8 @@ struct Charged {
   // other checks that number is the sum of the charge and the tokens that remain.)
   absl::InlinedVector<std::int64_t, 1> available_before;
 };
+
+inline Charged::Charged() noexcept = default;
 
 // The answer to a request for as many tokens as are available.
 struct Grant {
