@@ -259,6 +259,23 @@ class RequestReader {
   ParsedRequest& parsed_;
 };
 
+// The fast path: reads a key and a limit that was read lately, which is no policy's, as most
+// requests are. Otherwise returns false and changes nothing. (It takes half of the instructions.)
+bool ReadPlain(std::span<const std::string_view> words, LimitMemo& memo, KeyHashes hashes,
+               RequestKind kind, ParsedRequest& parsed) {
+  const bool needs_no_option =
+      kind == RequestKind::kDecide || kind == RequestKind::kChange || kind == RequestKind::kLook;
+  if (words.size() != 2 || !needs_no_option) return false;
+  LimitMemo::Entry* const entry = memo.FindRecent(words[1]);  // A keyword is in no memo.
+  if (!entry || entry->word.kind == LimitWord::Kind::kPolicy) return false;
+  if (entry->limits.front().limit.is_held()) return false;
+  CachedLimit& known = entry->limits.front();
+  parsed.checks.push_back({words[0], &known.limit, known.cost.value_or(1), &known.hint,
+                           hashes.Next(words[0]), known.keep.value_or(0)});
+  parsed.limits.push_back(&known);
+  return true;
+}
+
 absl::Status TooManyLimits() {
   return absl::InvalidArgumentError(absl::StrCat("too many limits: at most ", kChecksMax));
 }
@@ -332,6 +349,7 @@ absl::StatusOr<ParsedRequest> ParseRequest(std::span<const std::string_view> wor
                                            KeyHashes hashes, RequestKind kind) {
   memo.BeginRequest();
   absl::StatusOr<ParsedRequest> parsed(absl::in_place);
+  if (ReadPlain(words, memo, hashes, kind, *parsed)) return parsed;
   absl::Status read = RequestReader(words, memo, hashes, kind, *parsed).Read();
   if (!read.ok()) {
     parsed = std::move(read);

@@ -65,10 +65,9 @@ LimitMemo::Recent& LimitMemo::RecentOf(std::string_view text) noexcept {
 }
 
 absl::StatusOr<LimitMemo::Entry*> LimitMemo::Read(std::string_view text) {
-  Recent& recent = RecentOf(text);
-  if (recent.entry && recent.entry->version == version_ && *recent.text == text) {
-    WEIR_DCHECK(&entries_.find(text)->second == recent.entry);
-    return recent.entry;
+  if (Entry* const recent = FindRecent(text)) {
+    WEIR_DCHECK(&entries_.find(text)->second == recent);
+    return recent;
   }
   if (const auto known = entries_.find(text); known != entries_.end()) {
     Entry& entry = known->second;
@@ -80,7 +79,7 @@ absl::StatusOr<LimitMemo::Entry*> LimitMemo::Read(std::string_view text) {
         return filled;
       }
     }
-    recent = {&known->first, &entry};
+    RecentOf(text) = {&known->first, &entry};
     return &entry;
   }
   absl::StatusOr<LimitWord> word = ParseLimitWord(text);

@@ -64,6 +64,13 @@ class LimitMemo {
   // unknown or retired policy. At most kChecksMax calls between two BeginRequest.
   [[nodiscard]] absl::StatusOr<Entry*> Read(std::string_view text);
 
+  // The same for a word that was read lately; null for most others.
+  [[nodiscard]] Entry* FindRecent(std::string_view text) noexcept {
+    const Recent& recent = RecentOf(text);
+    const bool is_it = recent.entry && recent.entry->version == version_ && *recent.text == text;
+    return is_it ? recent.entry : nullptr;
+  }
+
   // The limits that a policy's word stands for if the policy, or an override of it, has `limits`.
   [[nodiscard]] absl::InlinedVector<CachedLimit, 1> Expand(const LimitWord& word,
                                                            const PolicyLimits& limits) const;

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -163,6 +164,39 @@ TEST_F(RequestGrammarTest, ViewsAndHintsAreTheCallersAndTheMemos) {
   EXPECT_NE(request.checks[0].hint, nullptr);
   EXPECT_EQ(request.checks[0].hint, request.checks[2].hint);
   EXPECT_NE(request.checks[0].hint, request.checks[1].hint);
+}
+
+// A limit that was read lately has a way of its own.
+TEST_F(RequestGrammarTest, SecondReadingIsTheSame) {
+  const auto parse = [this](std::string_view line, RequestKind kind) {
+    words_ = bad_requests_internal::Words(line);
+    views_.assign(words_.begin(), words_.end());
+    return ParseRequest(views_, memo_, KeyHashes(hasher_), kind);
+  };
+  for (const std::string_view line :
+       {"k 10/s", "k 10/s,cost=3,keep=2", "k 10/s,name=a,shadow", "cost 10/s", "k 1/h,fixed",
+        "k unlimited", "k 5,held", "k cost", "k @none", "k 10", "k 10/s and"}) {
+    for (const RequestKind kind : {RequestKind::kDecide, RequestKind::kChange, RequestKind::kLook,
+                                   RequestKind::kTake, RequestKind::kReserve, RequestKind::kWait}) {
+      const absl::StatusOr<ParsedRequest> first = parse(line, kind);
+      static_cast<void>(parse(line, RequestKind::kLook));  // even if the first has failed
+      const absl::StatusOr<ParsedRequest> second = parse(line, kind);
+      ASSERT_EQ(first.status(), second.status()) << line;
+      if (!first.ok()) continue;
+      ASSERT_EQ(first->checks.size(), 1U);
+      ASSERT_EQ(second->checks.size(), 1U);
+      const Check& a = first->checks[0];
+      const Check& b = second->checks[0];
+      EXPECT_EQ(b.key, words_[0]);
+      EXPECT_EQ(b.hash, hasher_(words_[0]));
+      EXPECT_EQ(std::tuple(a.limit, a.cost, a.hint, a.keep),
+                std::tuple(b.limit, b.cost, b.hint, b.keep))
+          << line;
+      EXPECT_EQ(first->limits, second->limits);
+      EXPECT_EQ(second->GroupOf(0), 0U);
+      EXPECT_FALSE(second->with_limits || second->at || second->checks.has_alternatives());
+    }
+  }
 }
 
 TEST_F(RequestGrammarTest, SixtyFourChecksAreARequest) {
