@@ -44,12 +44,15 @@ class WordReader {
   // Reads the next word. Requires: not AtEnd().
   std::string_view Read() noexcept { return words_[next_++]; }
   // True if the next word is no keyword, so that it may be a limit.
-  [[nodiscard]] bool HasLimit() const {
-    return next_ < words_.size() && KeywordOf(words_[next_]) == Keyword::kNone;
-  }
+  [[nodiscard]] bool HasLimit() { return !AtEnd() && PeekKeyword() == Keyword::kNone; }
   // The next word's keyword; kNone at the end, too.
-  [[nodiscard]] Keyword PeekKeyword() const {
-    return AtEnd() ? Keyword::kNone : KeywordOf(words_[next_]);
+  [[nodiscard]] Keyword PeekKeyword() {
+    if (AtEnd()) return Keyword::kNone;
+    if (peeked_ != &words_[next_]) {
+      peeked_ = &words_[next_];
+      keyword_ = KeywordOf(*peeked_);
+    }
+    return keyword_;
   }
   // Reads the keyword if it is the next word.
   bool TryKeyword(Keyword keyword) {
@@ -73,6 +76,9 @@ class WordReader {
  private:
   const std::span<const std::string_view> words_;
   std::size_t next_ = 0;
+  // The word whose keyword was asked for last, since a grammar asks several times; may be null.
+  const std::string_view* peeked_ = nullptr;
+  Keyword keyword_ = Keyword::kNone;
 };
 
 }  // namespace weir
