@@ -14,11 +14,13 @@
 // most about 1 MiB, if every command has as many words as it may.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "core/base/check.h"
 #include "core/limiter/limiter.h"
 #include "core/table/key_hash.h"
 #include "protocol/resp_parser.h"
@@ -50,15 +52,20 @@ class ReadAhead {
   // at most kCommandsMax. Requires: empty().
   void Fill(std::span<const std::span<const std::string_view>> commands, Limiter& limiter);
 
-  [[nodiscard]] bool empty() const noexcept { return next_ == commands_.size(); }
+  [[nodiscard]] bool empty() const noexcept { return next_ == command_count_; }
   // The command of these words, for which nothing is prefetched.
   [[nodiscard]] static Command Alone(std::span<const std::string_view> words);
   // The next command. Requires: !empty().
-  [[nodiscard]] Command next() const;
+  [[nodiscard]] Command next() const {
+    WEIR_DCHECK(!empty());
+    const Parsed& parsed = commands_[next_];
+    return {std::span(words_).subspan(parsed.words_begin, parsed.words), parsed.spec, parsed.bytes,
+            std::span(keys_).subspan(parsed.keys_begin, parsed.keys)};
+  }
   // Returns the next command and moves on to the one behind it. Requires: !empty().
   [[nodiscard]] Command Pop(Limiter& limiter);
   // Drops the remaining commands. Their bytes must be parsed again.
-  void Drop() noexcept { next_ = commands_.size(); }
+  void Drop() noexcept { next_ = command_count_; }
   void Drop(RespParser& parser) noexcept {  // which will do so
     Drop();
     parser.Restart();
@@ -68,21 +75,27 @@ class ReadAhead {
   struct Parsed {
     const CommandSpec* spec;
     std::size_t bytes;
-    std::size_t words_end;  // in words_; the words begin where those of the last command end
-    std::size_t keys_end;   // in keys_, likewise
+    std::size_t words_begin;  // in words_
+    std::size_t words;
+    std::size_t keys_begin;  // in keys_
+    std::size_t keys;
   };
 
   void Clear() noexcept;
+  [[nodiscard]] const CommandSpec* FindRow(std::span<const std::string_view> words);
   void Add(const CommandSpec* spec, std::span<const std::string_view> words, std::size_t bytes);
   void BeginToFetch(Limiter& limiter);
   void FetchAhead(std::size_t key, Limiter& limiter);
 
-  std::vector<Parsed> commands_;
+  std::array<Parsed, kCommandsMax> commands_;  // the first command_count_ are set
+  std::array<HashedKey, kKeysMax> keys_;       // the first key_count_
   std::vector<std::string_view> words_;
-  std::vector<HashedKey> keys_;
+  std::size_t command_count_ = 0;
+  std::size_t key_count_ = 0;
   std::size_t next_ = 0;
-  std::size_t partitions_fetched_ = 0;  // the number of keys whose partitions are prefetched
-  std::size_t buckets_fetched_ = 0;     // the number of keys whose buckets are prefetched
+  const CommandSpec* last_row_ = nullptr;  // of a command that has no second name; may be null
+  std::size_t partitions_fetched_ = 0;     // the number of keys whose partitions are prefetched
+  std::size_t buckets_fetched_ = 0;        // the number of keys whose buckets are prefetched
 };
 
 }  // namespace weir

@@ -71,6 +71,21 @@ TEST_F(ReadAheadTest, TakesCommandsThatAreParsed) {
   EXPECT_TRUE(ahead_.empty());
 }
 
+// The row of a command does not depend on the commands before it.
+TEST_F(ReadAheadTest, FindsEachRowAfterAnyOther) {
+  using Words = std::vector<std::string_view>;
+  const std::vector<Words> requests = {{"PING"},         {"ping"},      {"CLIENT", "ID"},
+                                       {"CLIENT", "ls"}, {"CLIENT|ID"}, {"CLIENT"},
+                                       {"COMMAND"},      {"foo"},       {"RL.ALLOW", "k", "1/s"}};
+  for (const Words& first : requests) {
+    for (const Words& second : requests) {
+      const std::vector<std::span<const std::string_view>> commands = {first, second, first};
+      ahead_.Fill(commands, *limiter_);
+      for (const auto& words : commands) EXPECT_EQ(Pop().spec, FindRequested(words)) << words[0];
+    }
+  }
+}
+
 TEST_F(ReadAheadTest, SaysWhyThereIsNothing) {
   EXPECT_EQ(Fill(""), ParseResult::kNeedMore);
   EXPECT_EQ(Fill("\r\n\r\nPI"), ParseResult::kNeedMore);
