@@ -62,6 +62,7 @@ absl::StatusOr<User> User::Create(std::string_view name, std::span<const std::st
           absl::StrCat("user ", Quote(name), ": rule ", i + 1, ": ", applied.message()));
     }
   }
+  user.may_do_all_ = user.all_keys_ && user.all_channels_ && user.forbidden_.none();
   return user;
 }
 

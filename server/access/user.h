@@ -59,9 +59,7 @@ class User {
   }
 
   // True if no command, key or channel is forbidden. Cheaper than the questions one by one.
-  [[nodiscard]] bool MayDoAll() const noexcept {
-    return all_keys_ && all_channels_ && forbidden_.none();
-  }
+  [[nodiscard]] bool MayDoAll() const noexcept { return may_do_all_; }
   [[nodiscard]] bool MayRun(const CommandSpec& spec) const noexcept;
   [[nodiscard]] bool MayUseAllKeys() const noexcept { return all_keys_; }
   [[nodiscard]] bool MayUse(std::string_view key) const noexcept;
@@ -103,6 +101,7 @@ class User {
   std::vector<std::string> channels_;  // patterns
   std::bitset<256> forbidden_;         // by row of the command table
   std::string command_rules_ = "-@all";
+  bool may_do_all_ = false;  // what the rules above come to
 };
 
 }  // namespace weir
