@@ -129,9 +129,10 @@ void HoldHandlers<Host>::Hold(Host& host, const ParsedRequest& request) {
 template <typename Host>
 void HoldHandlers<Host>::Slice(Call& call) {
   Host host(call);
-  HoldHandlers::ChargeForWords(host);
+  const std::span<const std::string_view> words = host.arguments();
+  HoldHandlers::ChargeForWords(host, words);
   const absl::StatusOr<ParsedSlice> parsed =
-      ParseSlice(host.arguments(), host.thread().memo, host.key_hashes());
+      ParseSlice(words, host.thread().memo, host.key_hashes());
   if (!parsed.ok()) return host.Fail(parsed.status());
   const ParsedRequest& request = parsed->request;
   if (RefusesTime(host, request.at)) return;
@@ -167,10 +168,11 @@ void HoldHandlers<Host>::Cancel(Call& call) {
 
 template <typename Host>
 void HoldHandlers<Host>::Settle(Host& host, SettlementKind kind) {
-  HoldHandlers::ChargeForWords(host);
+  const std::span<const std::string_view> words = host.arguments();
+  HoldHandlers::ChargeForWords(host, words);
   const Policies& policies = host.shared().policies;
   const absl::StatusOr<ParsedSettlement> parsed =
-      ParseSettlement(host.arguments(), host.thread().memo, policies, host.key_hashes(), kind);
+      ParseSettlement(words, host.thread().memo, policies, host.key_hashes(), kind);
   if (!parsed.ok()) return host.Fail(parsed.status());
   if (RefusesTime(host, parsed->at)) return;
   if (parsed->keys.size() > 1) {

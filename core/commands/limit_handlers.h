@@ -166,18 +166,18 @@ class LimitHandlers {
  protected:
   // Every command is charged one unit, which pays for a key and one limit; each further word costs
   // one more.
-  static void ChargeForWords(Host& host) {
+  static void ChargeForWords(Host& host, std::span<const std::string_view> words) {
     constexpr std::size_t kWordsOfOneLimit = 2;
-    const std::size_t words = host.arguments().size();
-    if (words > kWordsOfOneLimit) host.Charge(words - kWordsOfOneLimit);
+    if (words.size() > kWordsOfOneLimit) host.Charge(words.size() - kWordsOfOneLimit);
   }
 
   // Reads the request. Fails if it has an execution time and clients may not give one.
   static absl::StatusOr<ParsedRequest> ReadRequest(Host& host,
                                                    RequestKind kind = RequestKind::kDecide) {
-    ChargeForWords(host);
+    const std::span<const std::string_view> words = host.arguments();
+    ChargeForWords(host, words);
     absl::StatusOr<ParsedRequest> request =
-        ParseRequest(host.arguments(), host.thread().memo, host.key_hashes(), kind);
+        ParseRequest(words, host.thread().memo, host.key_hashes(), kind);
     if (request.ok() && request->at && !host.shared().explicit_time.allowed()) {
       request = absl::PermissionDeniedError(AbslView(Host::kNoExplicitTime));
     }

@@ -1,6 +1,5 @@
 #include "server/observe/command_counters.h"
 
-#include "core/base/check.h"
 #include "server/commands/command_table.h"
 
 namespace weir {
@@ -14,21 +13,9 @@ CommandCounterTable::~CommandCounterTable() {
   for (std::size_t i = 0; i <= rows_; ++i) delete places_[i].load(std::memory_order_relaxed);
 }
 
-std::atomic<CommandCounters*>& CommandCounterTable::CountersOf(
-    const CommandSpec& spec) const noexcept {
-  if (&spec == &RateLimitCallSpec()) return places_[rows_];
-  const auto row = static_cast<std::size_t>(&spec - first_row_);
-  WEIR_DCHECK(row < rows_);
-  return places_[row];
-}
-
-CommandCounters& CommandCounterTable::Of(const CommandSpec& spec) {
-  std::atomic<CommandCounters*>& place = CountersOf(spec);
-  CommandCounters* counts = place.load(std::memory_order_relaxed);
-  if (counts == nullptr) {
-    counts = std::make_unique<CommandCounters>().release();
-    place.store(counts, std::memory_order_release);
-  }
+CommandCounters& CommandCounterTable::Make(const CommandSpec& spec) {
+  CommandCounters* const counts = std::make_unique<CommandCounters>().release();
+  CountersOf(spec).store(counts, std::memory_order_release);
   return *counts;
 }
 

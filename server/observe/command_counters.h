@@ -8,16 +8,16 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "core/base/counter.h"
 #include "core/base/instant.h"
 #include "core/base/since_reset.h"
+#include "core/commands/command_spec.h"
 #include "server/observe/latency_histogram.h"
 
 namespace weir {
-
-struct CommandSpec;
 
 // The counts of one command, of one thread or summed over all.
 struct CommandTotals {
@@ -58,12 +58,20 @@ class CommandCounterTable {
   CommandCounterTable& operator=(const CommandCounterTable&) = delete;
 
   // Requires: a row of the command table, or RateLimitCallSpec(). For the owner.
-  [[nodiscard]] CommandCounters& Of(const CommandSpec& spec);
+  [[nodiscard]] CommandCounters& Of(const CommandSpec& spec) {
+    CommandCounters* const counts = CountersOf(spec).load(std::memory_order_relaxed);
+    return counts ? *counts : Make(spec);
+  }
   // Null: it was never called. For any thread.
   [[nodiscard]] const CommandCounters* Find(const CommandSpec& spec) const noexcept;
 
  private:
-  [[nodiscard]] std::atomic<CommandCounters*>& CountersOf(const CommandSpec& spec) const noexcept;
+  [[nodiscard]] std::atomic<CommandCounters*>& CountersOf(const CommandSpec& spec) const noexcept {
+    const std::less<> less;
+    const bool is_row = !less(&spec, first_row_) && less(&spec, first_row_ + rows_);
+    return places_[is_row ? static_cast<std::size_t>(&spec - first_row_) : rows_];
+  }
+  [[nodiscard]] CommandCounters& Make(const CommandSpec& spec);
 
   const CommandSpec* const first_row_;
   const std::size_t rows_;

@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status.h"
-#include "server/commands/command_table.h"
 
 namespace weir {
 
@@ -14,10 +13,6 @@ std::string ErrorOfWait(Replaced why, const WaitOutcome& outcome) {
   if (why == Replaced::kUnsaved) return CannotSave(StdView(outcome.saved.message()));
   return absl::StrCat("NOACK charged, but fewer than ", outcome.acks_missed,
                       " replicas are known to have it");
-}
-
-std::span<const std::string_view> Call::arguments() const {
-  return words.subspan(IsSubcommand(spec) ? 2 : 1);
 }
 
 bool Call::MayLookAt(std::span<const std::string_view> names, KeyWork work) {

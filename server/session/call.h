@@ -34,7 +34,9 @@ struct Call {
   [[nodiscard]] Services& services() const { return session.worker().services; }
   [[nodiscard]] ClientState& client() const { return session.client(); }
   // The words behind the command's name and, if it has one, the subcommand's.
-  [[nodiscard]] std::span<const std::string_view> arguments() const;
+  [[nodiscard]] std::span<const std::string_view> arguments() const {
+    return words.subspan(spec.Is(kSubcommand) ? 2 : 1);
+  }
   // Adds units of work (kWorkPerTurn) to the one of every command, so that the turn ends sooner.
   void Charge(std::size_t units) const { session.work().Charge(units); }
   // Returns whether the buckets and holds of these keys may be looked for; if not, answers an

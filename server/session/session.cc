@@ -384,14 +384,13 @@ void Session::RunQueued(const CommandSpec& spec, std::span<const std::string_vie
   Run(call);
 }
 
-void Session::Run(Call& call) {
-  if (!call.queued && !call.spec.Is(kAlwaysChanges) && worker_.services.admission().is_serving())
-    return RunHandler(call);
+bool Session::RefusedNow(Call& call) {
   const absl::Status why = StateError(call);
-  if (why.ok()) return RunHandler(call);
+  if (why.ok()) return false;
   worker_.command_counters.Of(call.spec).rejected.Add();
   call.ReplyError(StdView(why.message()));
   work_.RestartStopwatch();
+  return true;
 }
 
 absl::Status Session::StateError(const Call& call) {
@@ -407,7 +406,10 @@ absl::Status Session::StateError(const Call& call) {
 }
 
 // Reads the stopwatch once a command: the end of a command is the beginning of the next.
-void Session::RunHandler(Call& call) {
+void Session::Run(Call& call) {
+  const bool may_run =
+      !call.queued && !call.spec.Is(kAlwaysChanges) && worker_.services.admission().is_serving();
+  if (!may_run && RefusedNow(call)) return;
   const Nanos begin = work_.command_begin();
   call.spec.handler(call);
   work_.RestartStopwatch();

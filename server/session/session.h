@@ -129,14 +129,16 @@ class Session final : public ClientSession {
   // The error of the first queued command that may not run now, because the server's state has
   // changed since it was queued.
   [[nodiscard]] absl::Status QueueError() const;
-  void Run(Call& call);
   // True if no rule of the user needs a look: the command is for everybody, or the user may run
   // all. If false, PermissionError decides.
   [[nodiscard]] bool IsSurelyPermitted(const CommandSpec& spec) const noexcept;
   // Returns whether the command may run now, with messages as above.
   [[nodiscard]] absl::Status StateError(const Call& call);
-  // Runs the command's handler, counts the call and shows it to the observers.
-  void RunHandler(Call& call);
+  // Answers an error if the command may not run now. Returns whether it did.
+  [[nodiscard]] bool RefusedNow(Call& call);
+  // Runs the command's handler, unless the command may not run now; counts the call and shows it to
+  // the observers.
+  void Run(Call& call);
   void EndStream(ParseResult parsed, std::string_view unread, RespWriter& reply);
   void AppendNews(std::string& out);
   void Refuse(const CommandSpec* spec, std::string_view error, RespWriter& reply);
