@@ -131,6 +131,7 @@ void HoldHandlers<Host>::Slice(Call& call) {
   Host host(call);
   const std::span<const std::string_view> words = host.arguments();
   HoldHandlers::ChargeForWords(host, words);
+  const std::uint64_t changes = host.operator_changes();  // before the limits are read
   const absl::StatusOr<ParsedSlice> parsed =
       ParseSlice(words, host.thread().memo, host.key_hashes());
   if (!parsed.ok()) return host.Fail(parsed.status());
@@ -150,7 +151,7 @@ void HoldHandlers<Host>::Slice(Call& call) {
     HoldHandlers::Tell(host, &DecisionEvents::CollectSlice, request, *slice);
   }
   if (request.at) host.shared().explicit_time.Record(*request.at);
-  WriteSlice(host.reply(), *slice, host.operator_changes(),
+  WriteSlice(host.reply(), *slice, changes,
              [&](std::size_t i) { return AskedLimitAt(request, i); });
 }
 
