@@ -337,6 +337,9 @@ absl::Status CheckSlice(const ParsedSlice& slice) {
   if (request.with_limits) {
     return absl::InvalidArgumentError("RL.SLICE always has the rows of WITHLIMITS: leave it out");
   }
+  if (request.upto < slice.need) {
+    return absl::InvalidArgumentError("UPTO is below NEED, which is a part of it");
+  }
   if (slice.need == 0 || slice.unit <= slice.need) return absl::OkStatus();
   return absl::InvalidArgumentError("UNIT is above NEED, which it is a part of");
 }

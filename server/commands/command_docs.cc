@@ -232,8 +232,8 @@ RL.COMMIT tenant:7 COST 31 HOLD worker-3-17
   spare, which is an eighth of what it has left or, if that is more, half of what comes back during
   the life, but at most a quarter of what it can hold (and then at least 1). So near the end of a
   budget nothing is granted ahead, and no unit lies idle. Less than UNIT is granted as 0 if anything
-  is needed. UNIT is at most NEED, unless NEED is 0: then nothing waits. `keep=` tokens are not
-  granted.
+  is needed. UNIT is at most NEED, unless NEED is 0: then nothing waits. UPTO is at least NEED.
+  `keep=` tokens are not granted.
 - The life is the TTL, but at most `--slice-life`, and ends with every window: a unit is spent in
   the window that it was charged to. The client counts it from the moment at which it *sent* the
   request, and takes off a thousandth and 1 ms for the drift of clocks.

@@ -164,6 +164,8 @@ TEST_F(SliceTest, ErrorsChangeNothing) {
   EXPECT_EQ(Show("RL.SLICE k 10/m NEED 1 UNIT 1 UPTO 5 HOLD a"), needs);
   EXPECT_EQ(Slice("10/m", "NEED 1 UNIT 2 UPTO 5", "a"),
             "ERR UNIT is above NEED, which it is a part of");
+  EXPECT_EQ(Slice("10/m", "NEED 3 UNIT 1 UPTO 2", "a"),
+            "ERR UPTO is below NEED, which is a part of it");
   EXPECT_EQ(Slice("10/m AND l 10/m", kWish, "a"),
             "ERR RL.SLICE is about one key: AND does not stand in it");
   EXPECT_EQ(Slice("10/m OR l 10/m", kWish, "a"),
@@ -181,8 +183,8 @@ TEST_F(SliceTest, ErrorsChangeNothing) {
   EXPECT_EQ(Numbers("RL.SLICE need 10/m ttl 500 unit 1 hold UNIT need 1 upto 1"),
             "1 9 0 6000000 0 500000 0")
       << "a key and an id may read like a word";
-  EXPECT_EQ(Slice("10/m", "NEED 3 UNIT 1 UPTO 2", "a"), "2 8 0 12000000 0 500000 0")
-      << "UPTO is the most";
+  EXPECT_EQ(Slice("10/m", "NEED 0 UNIT 3 UPTO 1", "a"), "1 9 0 6000000 0 500000 0")
+      << "nothing waits";
 }
 
 TEST_F(SliceTest, OperatorsChangesAreCounted) {
