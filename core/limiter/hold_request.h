@@ -24,6 +24,8 @@ namespace weir {
 
 // A settled hold is remembered until it would have expired, but no longer than this.
 inline constexpr Nanos kHoldMarkMax = std::chrono::seconds{60};
+// So no id is good for two slices in one life.
+static_assert(kSliceLifeMax <= kHoldMarkMax);
 inline constexpr std::size_t kHoldsMax = 1'000'000;  // open holds, by default
 // The open holds of one key, where a hold counts once for each of its limits. A request that
 // settles all of them takes about 10 ms.

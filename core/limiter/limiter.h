@@ -150,7 +150,7 @@ class Limiter {
 
   // Takes a slice of the request (core/rules/slice.h) and, if it has a life, opens a hold that
   // lapses at its end. Fails as DecideAndHold does; also if the key has a hold of that id, or a
-  // mark. Requires: a request about one key, without held limits; a life of at most kHoldMax.
+  // mark. Requires: a request about one key, without held limits; a life of at most kSliceLifeMax.
   [[nodiscard]] absl::StatusOr<SliceGrant> Slice(const Request& request, const SliceRequest& slice,
                                                  Instant now,
                                                  Introducer introducer = kNoIntroducer);

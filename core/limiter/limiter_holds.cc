@@ -94,7 +94,7 @@ absl::StatusOr<Grant> Limiter::DecideAndHold(const Request& request, const HoldR
 
 absl::StatusOr<SliceGrant> Limiter::Slice(const Request& request, const SliceRequest& slice,
                                           Instant now, Introducer introducer) {
-  WEIR_CHECK(slice.wish.life <= kHoldMax);
+  WEIR_CHECK(slice.wish.life <= kSliceLifeMax);
   WEIR_DCHECK(!request.has_alternatives());
   SliceGrant grant;
   const HoldRequest hold = slice.HoldFor(slice.wish.life);

@@ -23,6 +23,7 @@
 // slice_test.cc.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <span>
 
@@ -31,6 +32,9 @@
 #include "core/rules/limit.h"
 
 namespace weir {
+
+// The longest life of a slice that an operator may allow.
+inline constexpr Nanos kSliceLifeMax = std::chrono::seconds{60};
 
 // What a client asks for, in units.
 struct SliceWish {

@@ -8,7 +8,7 @@
 
 #include "core/base/quote.h"
 #include "core/base/status.h"
-#include "core/limiter/hold_request.h"
+#include "core/rules/slice.h"
 #include "core/table/hold.h"
 #include "core/words/number_word.h"
 
@@ -17,7 +17,6 @@ namespace {
 
 constexpr std::int64_t kMaxHoldsMax = 100'000'000;
 constexpr Nanos kNotifyIntervalMax = std::chrono::hours{24};
-constexpr Nanos kSliceLifeMax = kHoldMarkMax;
 
 std::string_view TextOf(const redis::String* word) {
   std::size_t bytes = 0;

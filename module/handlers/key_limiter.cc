@@ -333,6 +333,7 @@ absl::StatusOr<Verdict> KeyLimiter::OpenHolds(OpenedRequest& opened, const Reque
 
 absl::StatusOr<SliceGrant> KeyLimiter::Slice(const Request& request, SliceRequest wanted,
                                              Instant now) {
+  WEIR_CHECK(wanted.wish.life <= kSliceLifeMax);
   OpenedRequest opened(*this, request, now, redis::kWrite);
   if (!opened.status.ok()) return opened.status;
   WEIR_RETURN_IF_ERROR(HoldKeeper::CheckUnused(opened.keys.front().stored_key(), wanted, now));

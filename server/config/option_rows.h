@@ -10,6 +10,7 @@
 
 #include "core/base/instant.h"
 #include "core/rules/limit_counters.h"
+#include "core/rules/slice.h"
 #include "core/table/hold.h"
 #include "core/table/table_bound.h"
 #include "server/config/option_checks.h"
@@ -359,7 +360,7 @@ inline constexpr auto kServerOptionRows = std::to_array<OptionSpec>({
      .field = &Options::slice_life,
      .fallback = "2s",
      .min = 0,
-     .max = 60'000,
+     .max = std::chrono::duration_cast<std::chrono::milliseconds>(kSliceLifeMax).count(),
      .live = true,
      .summary = "The longest life of a slice (RL.SLICE), and so the longest time by which a client "
                 "may spend tokens later than they were charged; 0 grants nothing in advance."},
