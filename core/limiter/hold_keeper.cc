@@ -79,11 +79,12 @@ Limit HoldKeeper::LimitToSettle(const Hold& hold, std::size_t part) const {
 }
 
 void HoldKeeper::CountExpired(const HoldTable& holds, Instant now) noexcept {
-  std::vector<Hold*> due;
-  holds.open().ForEach([&](Hold& hold) {
-    if (hold.expiry() <= now) due.push_back(&hold);
+  std::uint64_t expired = 0;
+  std::uint64_t lapsed = 0;
+  holds.open().ForEach([&](const Hold& hold) {
+    if (hold.expiry() <= now) ++(hold.lapses() ? lapsed : expired);
   });
-  CountEnded(due);
+  CountEnded(expired, lapsed);
 }
 
 // --- Reserving ---

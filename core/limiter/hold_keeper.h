@@ -158,7 +158,7 @@ class HoldKeeper {
     return count.load(std::memory_order_relaxed);
   }
   void Expire(const StoredKey& key, Holds due);
-  void CountEnded(Holds due) noexcept;
+  void CountEnded(std::uint64_t expired, std::uint64_t lapsed) noexcept;
   [[nodiscard]] static absl::Status FindOpen(std::span<const StoredKey> keys,
                                              const HoldRequest& request, Instant now,
                                              Repeated& open);

@@ -358,10 +358,9 @@ void HoldKeeper::Expiring::Settle(Holds due) {
   HoldWork::found_expired += due.size();
 }
 
-void HoldKeeper::CountEnded(Holds due) noexcept {
-  const auto lapsed = static_cast<std::uint64_t>(std::ranges::count_if(due, &Hold::lapses));
+void HoldKeeper::CountEnded(std::uint64_t expired, std::uint64_t lapsed) noexcept {
+  expired_.fetch_add(expired, std::memory_order_relaxed);
   lapsed_slices_.fetch_add(lapsed, std::memory_order_relaxed);
-  expired_.fetch_add(due.size() - lapsed, std::memory_order_relaxed);
 }
 
 void HoldKeeper::Expire(const StoredKey& key, Holds due) {
@@ -369,7 +368,8 @@ void HoldKeeper::Expire(const StoredKey& key, Holds due) {
   expiring.Settle(due);
   expiring.StoreSums(due.size());
   expiring.StoreBuckets();
-  CountEnded(due);
+  const auto lapsed = static_cast<std::uint64_t>(std::ranges::count_if(due, &Hold::lapses));
+  CountEnded(due.size() - lapsed, lapsed);
   records_.ForgetOpen(*key.store->holds(), due);
 }
 
