@@ -234,6 +234,7 @@ void CollectEndedHolds(Scrape& scrape, Samples& samples) {
   samples.Add(counts.settled_holds - counts.cancelled_holds, {{"result", "committed"}});
   samples.Add(counts.cancelled_holds, {{"result", "cancelled"}});
   samples.Add(counts.expired_holds, {{"result", "expired"}});
+  samples.Add(counts.lapsed_slices, {{"result", "lapsed"}});
 }
 
 void CollectConnections(Scrape& scrape, Samples& samples) {
@@ -336,7 +337,8 @@ constexpr Metric kMetrics[] = {
      CollectEvicted},
     {.measures = {"weir_swept_total", "weir_holds", "weir_hold_bytes"}},
     {"weir_holds_total", "result",
-     "Holds that have ended, by their result: committed, cancelled or expired.", CollectEndedHolds},
+     "Holds that have ended, by their result: committed, cancelled, expired or (slices) lapsed.",
+     CollectEndedHolds},
     {.measures = {"weir_slices", "weir_slice_tokens", "weir_slices_granted_total",
                   "weir_slices_lapsed_total"}},
     {.title = "Clients"},

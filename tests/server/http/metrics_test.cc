@@ -153,6 +153,7 @@ weir_hold_bytes 0
 weir_holds_total{result="committed"} 0
 weir_holds_total{result="cancelled"} 0
 weir_holds_total{result="expired"} 0
+weir_holds_total{result="lapsed"} 0
 # TYPE weir_slices gauge
 weir_slices 0
 # TYPE weir_slice_tokens gauge
@@ -451,11 +452,10 @@ TEST(MetricsTest, TheAdminPortHasThePage) {
 TEST(MetricsTest, OnlyUsersWhoMaySeeInfoAndStatsMayScrape) {
   const TemporaryDirectory directory;
   HttpTestServer server;
-  const std::string users =
-      directory.Write("users",
-                      "user eye on >see ~* +INFO +RL.STATS\nuser app on >secret ~* +@limit +INFO\n"
-                      "user half on >secret ~* +RL.STATS\n");
-  ASSERT_TRUE(server.services.access.Configure("", users).ok());
+  constexpr std::string_view kUsers =
+      "user eye on >see ~* +INFO +RL.STATS\nuser app on >secret ~* +@limit +INFO\n"
+      "user half on >secret ~* +RL.STATS\n";
+  ASSERT_TRUE(server.services.access.Configure("", directory.Write("users", kUsers)).ok());
   HttpConversation client(server, Face::kAdmin);
   const auto get = [&](std::string_view login) {
     const std::string field =
