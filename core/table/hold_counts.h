@@ -75,19 +75,20 @@ class HoldCounts {
     of_user_.clear();
   }
 
-  // Count an open slice of so many units.
+  // Count an open slice of so many units, but at most kUnitsCounted: a slice of what is
+  // unlimited may have 2^63, and so the sum does not wrap.
+  static constexpr std::int64_t kUnitsCounted = 100'000'000'000;
   void AddSlice(std::int64_t units) noexcept {
     slices_.fetch_add(1, std::memory_order_relaxed);
-    units_.fetch_add(static_cast<std::size_t>(units), std::memory_order_relaxed);
+    units_.fetch_add(CountedUnits(units), std::memory_order_relaxed);
   }
   void RemoveSlice(std::int64_t units) noexcept {
     slices_.fetch_sub(1, std::memory_order_relaxed);
-    units_.fetch_sub(static_cast<std::size_t>(units), std::memory_order_relaxed);
+    units_.fetch_sub(CountedUnits(units), std::memory_order_relaxed);
   }
   [[nodiscard]] std::size_t slices() const noexcept {
     return slices_.load(std::memory_order_relaxed);
   }
-  // Modulo 2^64.
   [[nodiscard]] std::size_t units() const noexcept {
     return units_.load(std::memory_order_relaxed);
   }
@@ -152,6 +153,9 @@ class HoldCounts {
     std::size_t open = 0;
     std::size_t bytes = 0;
   };
+  static std::size_t CountedUnits(std::int64_t units) noexcept {
+    return static_cast<std::size_t>(std::min(units, kUnitsCounted));
+  }
   [[nodiscard]] std::size_t MarkBytesMax() const noexcept { return bytes_max() / 4 * 3; }
   static bool IsNamed(Introducer user) noexcept { return user > kSoleIntroducer; }
   void DropIfEmpty(Introducer user) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

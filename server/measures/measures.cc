@@ -408,7 +408,7 @@ constexpr Measure kMeasures[] = {
     Measure({"slices_open", "weir_slices"}, "Open slices (RL.SLICE); `holds` counts them, too.",
             [](auto& s) { return s.services.upkeep.counts().open_slices; }),
     Measure({"slices_tokens_out", "weir_slice_tokens"},
-            "What was granted to open slices, in units: the most that clients may still spend.",
+            "The units of open slices, of each at most 10^11: what clients may still spend.",
             [](auto& s) { return s.services.upkeep.counts().slice_units; }),
     Measure({"slices_granted", "weir_slices_granted_total"}, "Slices that were granted.",
             [](auto& s) { return s.services.upkeep.counts().granted_slices; }),

@@ -148,6 +148,9 @@ TEST_F(SliceTest, HugeNumbers) {
             most + " " + most + " 0 0 0 500000 0");
   EXPECT_EQ(Slice("10/m", "NEED " + most + " UNIT 1 UPTO " + most, "b"),
             "10 0 6000000 60000000 0 500000 0");
+  EXPECT_EQ(Slices(), "2 100000000010 2 0") << "of a slice at most 10^11 count";
+  EXPECT_EQ(Show("RL.COMMIT k COST 0 HOLD a").substr(0, 2), "1 ");
+  EXPECT_EQ(Slices(), "1 10 2 0");
   EXPECT_EQ(Slice("10/m", "NEED " + most + " UNIT " + most + " UPTO " + most, "c"),
             "0 0 -1 60000000 0 500000 0");
   EXPECT_EQ(Slice("10/m COST " + most, "NEED 0 UNIT " + most + " UPTO " + most, "c"),
