@@ -18,6 +18,7 @@ Nanos LifeOf(const SlicedLimit& sliced, Nanos most, Instant now, Nanos max_wait)
   const Limit& limit = *sliced.limit;
   const LimitShape& shape = limit.shape();
   if (shape.shadow || shape.ban > Nanos{0}) return Nanos{0};
+  if (sliced.cost == 0) return most;
   switch (shape.algorithm) {
     case Algorithm::kTokenBucket:
       return limit.capacity() < most ? Nanos{0} : most;

@@ -17,7 +17,7 @@
 //
 // The life is 0, and NEED alone is decided, of a limit whose slices could not be settled or
 // believed: one that bans, a shadow, and a token bucket that is worth less time than the slice
-// would live.
+// would live. A limit of cost 0 ends no slice: nothing is taken from it.
 //
 // Pure and total, like the rules; nothing is charged here. O(1) a limit: a few divisions. Tested by
 // slice_test.cc.

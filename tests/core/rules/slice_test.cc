@@ -140,6 +140,11 @@ TEST(SliceTest, SomeLimitsAreNotSliced) {
   EXPECT_EQ(Decide({{"100/m"}, {"100/s,shadow"}}, wish), (SliceTerms{3, Nanos{0}}));
   EXPECT_EQ(Decide({{"100/m"}, {"1/m,shadow", 1}}, wish), (SliceTerms{3, Nanos{0}}))
       << "a shadow denies nothing";
+  for (const std::string_view limit : {"3/10ms", "100/s,fixed", "100/s,sliding"}) {
+    EXPECT_EQ(Decide({{limit, 0, 0}}, wish).life, wish.life) << limit << ": nothing is taken";
+  }
+  EXPECT_EQ(Decide({{"100/m,shadow", 0, 0}}, wish).life, Nanos{0});
+  EXPECT_EQ(Decide({{"100/m,ban=1m", 0, 0}}, wish).life, Nanos{0});
   EXPECT_EQ(Decide({{"200/s,burst=400"}}, wish).life, seconds{2}) << "exactly worth its life";
   EXPECT_EQ(Decide({{"200/s,burst=399"}}, wish).life, Nanos{0});
   EXPECT_EQ(Decide({{"100/m"}}, Wish(3, 1, 1000, Nanos{0})), (SliceTerms{3, Nanos{0}}));
