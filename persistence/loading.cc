@@ -125,7 +125,8 @@ void Loading::AddHold(std::string_view key, std::string_view value) {
 absl::string_view Loading::FaultOf(const HoldKey& key, const SavedHold& hold) const {
   if (hold.settled) return {};
   for (const HoldPart& part : hold.parts) {
-    if (!CanHaveReserved(limits_.at(part.limit), part)) return kImpossible;
+    const Limit& limit = limits_.at(part.limit);
+    if (!CanHaveReserved(limit, part) || (hold.lapses && limit.is_held())) return kImpossible;
     const SettlementSums sums = SumsOf(key, part.limit);
     if (part.sums.given_back > sums.given_back || part.sums.cut_off > sums.cut_off) {
       return kWithoutSums;

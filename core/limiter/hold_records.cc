@@ -44,7 +44,9 @@ void HoldRecords::Restore(HoldTable& holds, std::uint64_t key, std::string_view 
   for (HoldPart& part : hold.parts) {
     WEIR_CHECK(NumberOf(part.limit) < registry_.used());
     registry_.AddBucket(part.limit);
-    if (registry_.Get(part.limit).is_held()) part.SetHeld();
+    if (!registry_.Get(part.limit).is_held()) continue;
+    WEIR_DCHECK(!hold.lapses);
+    part.SetHeld();
   }
   counts_.AddBytes(terms.user, holds.Restore(terms, id, hold).bytes());
   if (hold.settled) {

@@ -55,7 +55,7 @@ class HoldRecords {
   }
 
   // Adds a saved hold or mark, logs nothing, and counts it for no user. Requires: limits in use,
-  // and no hold of that name.
+  // none of them held if it lapses, and no hold of that name.
   void Restore(HoldTable& holds, std::uint64_t key, std::string_view id, SavedHold hold);
   // Makes the hold or mark of that name what the record says, or removes it, and logs that. The
   // sums of the key stay as long as it has an open hold. Requires as Restore.

@@ -117,7 +117,7 @@ bool RecordApplier::ApplyHold(const HoldChange& change, bool is_rewritten) {
   if (hold) {
     for (HoldPart& part : hold->parts) {
       const std::optional<LimitId> id = Here(part.limit);
-      fits = fits && id.has_value();
+      fits = fits && id && !(hold->lapses && table_.registry.Get(*id).is_held());
       part.limit = id.value_or(LimitId{});
     }
     const HoldCounts& counts = table_.hold_records.counts();

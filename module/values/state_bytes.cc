@@ -197,8 +197,9 @@ bool TakeLimits(RecordReader& reader, const Policies& policies, SavedState& stat
 bool IsPossible(const SavedHold& hold, std::span<const SavedState::OfLimit> limits) {
   return std::ranges::all_of(hold.parts, [&](const HoldPart& part) {
     const std::size_t number = NumberOf(part.limit);
-    return number < limits.size() &&
-           (!limits[number].limit || IsPossible(*limits[number].limit, part.left));
+    if (number >= limits.size()) return false;
+    const std::optional<Limit>& limit = limits[number].limit;
+    return !limit || (IsPossible(*limit, part.left) && !(hold.lapses && limit->is_held()));
   });
 }
 

@@ -409,11 +409,13 @@ TEST_F(HoldStorageTest, HoldsThatAnOlderServerHasPassedOverAreErased) {
 
 TEST_F(HoldStorageTest, CountsImpossibleRecordsAndContinues) {
   Start();
-  EXPECT_TRUE(Hold("a", "100/h", "kept", std::chrono::hours{1}, 40));
+  EXPECT_TRUE(Hold("a", "100/h", "kept", std::chrono::hours{1}, 40));  // limit 0
+  EXPECT_TRUE(Hold("b", "9,held", "kept", std::chrono::hours{1}));     // limit 1
   const std::string unreadable = HoldKeyOf("a", "unreadable");
   const std::string impossible = HoldKeyOf("a", "impossible");
   const std::string without_sums = HoldKeyOf("a", "without sums");
   const std::string no_limit = HoldKeyOf("a", "no limit");
+  const std::string lapses = HoldKeyOf("a", "lapses");
   const std::string good = HoldKeyOf("a", "good");
   const std::uint64_t hash = server_.limiter().Hash("a").hash;
   EXPECT_TRUE(server_.Stop().ok());
@@ -428,16 +430,20 @@ TEST_F(HoldStorageTest, CountsImpossibleRecordsAndContinues) {
   Write(without_sums, HoldValueOf(hold));
   hold.parts[0] = {.cost = 5, .left = {.extra = 1'000'000'000}, .limit = LimitId{0}};
   Write(impossible, HoldValueOf(hold));
+  hold.parts[0] = {.cost = 5, .limit = LimitId{1}};
+  hold.lapses = true;
+  Write(lapses, HoldValueOf(hold));  // Slots would lapse, and be lost.
   std::string sums;
   AppendSumsKey({TableGeneration{}, 5, 77, LimitId{0}}, sums);
   Write(sums, "short");
   Start();
-  EXPECT_EQ(server_.found().bad, 4U);
+  EXPECT_EQ(server_.found().bad, 5U);
   EXPECT_EQ(server_.found().dropped_holds, 1U);
-  EXPECT_EQ(server_.found().holds, 2U);
+  EXPECT_EQ(server_.found().holds, 3U);
   const std::string of_hold = absl::StrCat("a hold (hash ", absl::Hex(hash, absl::kZeroPad16), ")");
   EXPECT_THAT(server_.found().errors,
               ElementsAre("the sums of a bucket: no server writes such bytes",
+                          of_hold + ": its limit cannot have left it",
                           of_hold + ": its limit cannot have left it",
                           of_hold + ": no server writes such bytes",
                           of_hold + ": the sums of its bucket are missing"));
@@ -445,7 +451,8 @@ TEST_F(HoldStorageTest, CountsImpossibleRecordsAndContinues) {
   EXPECT_TRUE(server_.Commit("a", "good", 0));
   EXPECT_EQ(server_.Remaining("a", "100/h"), 100);
   SaveAndCrash();
-  EXPECT_EQ(CountRecords(kHoldPrefix), 3U) << "two marks; what cannot be read is left alone";
+  EXPECT_EQ(CountRecords(kHoldPrefix), 4U)
+      << "two marks and the slot; what cannot be read is left alone";
 }
 
 TEST_F(HoldStorageTest, SumsWithoutAnOpenHoldAreErased) {

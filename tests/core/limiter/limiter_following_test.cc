@@ -195,6 +195,19 @@ TEST_F(LimiterFollowingTest, TakesWhatThePrimaryHasSettled) {
   EXPECT_EQ(RemainingThere("k", "5,held"), 5);
 }
 
+// Its slots would be lost at its end.
+TEST_F(LimiterFollowingTest, SliceOfAHeldLimitIsDropped) {
+  const KeyHash key = replica_.Hash("k");
+  for (const bool held : {false, true}) {
+    LimiterChanges records;
+    records.limits = {{LimitId{0}, Named(held ? "5,held" : "100/h")}};
+    const SavedHold slice = {.lapses = true, .expiry = now_ + hours{1}, .parts = {{.cost = 2}}};
+    records.holds = {{static_cast<std::uint16_t>(key.partition), key.hash, "slice", slice}};
+    EXPECT_EQ(replica_restore_.Apply(records, now_), held ? 1U : 0U);
+    EXPECT_EQ(replica_upkeep_.counts().open_slices, held ? 0U : 1U);
+  }
+}
+
 // --- A partition that is rewritten ---
 
 TEST_F(LimiterFollowingTest, ARewrittenPartitionBecomesItsRecords) {

@@ -180,6 +180,20 @@ TEST(HeldStateTest, HoldsOfUnknownPoliciesAreLeftOut) {
   EXPECT_EQ(node.Bytes(), other.Bytes());
 }
 
+// Its slots would be lost at its end.
+TEST(HeldStateTest, SliceOfAHeldLimitIsRefused) {
+  for (const std::string_view limit : {"10/s", "2,held"}) {
+    HeldNode node;
+    const LimitId id = node.Intern(LimitOf(limit));
+    node.Open("a", {.expiry = kInstantMax, .parts = {{.cost = 1, .limit = id}}});
+    std::string bytes = node.Bytes();
+    EXPECT_TRUE(HeldNode().Read(bytes));
+    const std::size_t flags = bytes.rfind("a\0"sv) + 3;  // behind the id and the value's length
+    bytes[flags] = '\x04';
+    EXPECT_EQ(HeldNode().Read(bytes), limit == "10/s") << limit;
+  }
+}
+
 TEST(HeldStateTest, DamageIsRefusedOrReadAsAnotherValidValue) {
   HeldNode node;
   MakeDocumented(node);
