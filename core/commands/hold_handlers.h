@@ -145,7 +145,7 @@ void HoldHandlers<Host>::Slice(Call& call) {
       host.limiter().Slice(request.checks, {.id = request.hold.id, .wish = wish}, now);
   if (!slice.ok()) return FailToHold(host, slice.status());
   // A request for a slice stands for those that wait: it is one of them.
-  if (parsed->need > 0) host.thread().request_counters.Count(request, slice->verdict);
+  if (parsed->need > 0) host.thread().request_counters.CountSlice(request, slice->verdict);
   if (slice->granted > 0) host.MarkDirty();
   if (host.has_listeners()) {
     HoldHandlers::Tell(host, &DecisionEvents::CollectSlice, request, *slice);

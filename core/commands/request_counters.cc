@@ -39,6 +39,19 @@ void RequestCounters::CountDenied(const Check& decider, std::string_view limit) 
   keys_by_limit.Add(limit, decider.key, decider.hash.hash);
 }
 
+void RequestCounters::CountSlice(const ParsedRequest& request, Verdict verdict) {
+  const auto denies = [&](std::size_t i) {
+    return !verdict.decisions[i].allowed && !request.checks[i].limit->shape().shadow;
+  };
+  std::size_t& decider = verdict.limit_index;
+  for (std::size_t i = 0; i < verdict.decisions.size(); ++i) {
+    const bool is_longer = !denies(decider) || verdict.decisions[i].retry_after >
+                                                   verdict.decisions[decider].retry_after;
+    if (denies(i) && is_longer) decider = i;
+  }
+  Count(request, verdict);
+}
+
 ABSL_ATTRIBUTE_NOINLINE void RequestCounters::CountWinner(const ParsedRequest& request,
                                                           const Verdict& chosen) {
   Verdict verdict = chosen;

@@ -44,6 +44,9 @@ class RequestCounters {
   // check.
   void CountCall(const CallRequest& call, std::span<CachedLimit* const> of_checks,
                  const CallVerdict& verdict);
+  // Counts a request for a slice. The limit that the verdict names may be another than one that
+  // denied what was needed; of these the one with the longest wait is counted as the decider.
+  void CountSlice(const ParsedRequest& request, Verdict verdict);
   // Counts the verdict of a CL.THROTTLE request.
   void CountThrottle(const Check& check, const Verdict& verdict);
   // Counts one request, but none of its limits.

@@ -214,6 +214,14 @@ TEST_F(SliceTest, StatsCountAsksThatNeed) {
   EXPECT_EQ(StatsText(client_), "(total) 1 1 0 1;x 1 1 0 1;");
 }
 
+// The longest wait for UNIT, which the reply names, may be that of a limit which had all of NEED.
+TEST_F(SliceTest, ALimitThatLackedWhatWasNeededIsTheOneThatDenied) {
+  EXPECT_EQ(Slice("8/m,name=x 5/s,name=y", "NEED 8 UNIT 5 UPTO 8", "a"),
+            "5 0 15000000 37500000 0 500000 0");
+  EXPECT_EQ(Show("RL.TOP LIMIT x"), "[]");
+  EXPECT_EQ(Show("RL.TOP LIMIT y"), "[[\"k\" 1 0]]");
+}
+
 TEST_F(SliceTest, TransactionSlicesAndSettles) {
   EXPECT_EQ(Show("MULTI"), "OK");
   EXPECT_EQ(Slice("100/m", kWish, "a"), "QUEUED");
