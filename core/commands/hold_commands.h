@@ -77,9 +77,10 @@ inline constexpr std::array kHoldCommands = {
             "Takes units that a client spends for a while without asking: those that it needs now, "
             "and some ahead, as much as the limits can spare. Answers granted, remaining, "
             "retry_after_us (until UNIT units are there, -1: never), reset_after_us, which limit "
-            "decided, life_us (how long they may be spent, 0: not ahead), changes (a counter of "
-            "what operators have changed), and a row for each limit. RL.COMMIT returns what is "
-            "left; at the end of the life nothing comes back.",
+            "decided, life_us (how long they may be spent, counted from when the request was "
+            "sent; 0: not ahead), changes (a counter of what operators have changed), and a row "
+            "for each limit. RL.COMMIT returns what is left; at the end of the life nothing comes "
+            "back.",
         .syntax = "key limit [limit ...] [COST cost] NEED units UNIT units UPTO units "
                   "HOLD id TTL milliseconds [AT unix-time-ns]",
         .examples = examples::kSlice,

@@ -107,7 +107,7 @@ SliceGrant Plan<kChecks>::DecideSlice(const SliceWish& wish, Instant now) {
 template <std::size_t kChecks>
 void Plan<kChecks>::JoinSlice(const SliceWish& wish, std::span<const SlicedLimit> limits,
                               Instant now, Verdict& verdict) const {
-  verdict.allowed = true;  // if each limit has one more unit
+  verdict.allowed = true;  // if each limit has UNIT more units
   for (std::size_t i = 0; i < size(); ++i) {
     if (!IsFirst(i)) {
       verdict.repeated |= std::uint64_t{1} << i;

@@ -79,7 +79,7 @@ struct SliceGrant {
   std::int64_t granted = 0;
   Nanos life{0};  // whole microseconds
   // The numbers after the grant. `allowed`: what was needed is granted; of a decision, its limit
-  // had that. retry_after: until one more unit of the wish could be granted, 0 if it could now.
+  // had that. retry_after: until SliceWish::unit more units could be granted, 0 if they could now.
   // limit_index: the check with the longest such wait, else the one with the fewest remaining.
   Verdict verdict;
 

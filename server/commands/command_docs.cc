@@ -229,18 +229,21 @@ RL.COMMIT tenant:7 COST 31 HOLD worker-3-17
 ```
 
 - It grants what is needed, as far as it is there, and some ahead: the least that any limit can
-  spare, which is an eighth of what it has left or, if that is more, half of what comes back during
-  the life, but at most a quarter of what it can hold (and then at least 1). So near the end of a
-  budget nothing is granted ahead, and no unit lies idle. Less than UNIT is granted as 0 if anything
-  is needed. UNIT is at most NEED, unless NEED is 0: then nothing waits. UPTO is at least NEED.
-  `keep=` tokens are not granted.
+  spare, and that is
+  - an eighth of what the limit has left,
+  - or half of what comes back to it during the life, if that is more,
+  - but at most a quarter of what it can hold, or one unit if a quarter is less.
+- So near the end of a budget nothing is granted ahead, and no unit lies idle. Less than UNIT is
+  granted as 0 if anything is needed. UNIT is at most NEED, unless NEED is 0: then nothing waits.
+  UPTO is at least NEED. `keep=` tokens are not granted.
 - The life is the TTL, but at most `--slice-life`, and ends with every window: a unit is spent in
   the window that it was charged to. The client counts it from the moment at which it *sent* the
   request, and takes off a thousandth and 1 ms for the drift of clocks.
 - **At its end a slice counts as spent**: nothing comes back, and nothing happens in any bucket. So
   a client that died or was cut off wastes its slice, and admits nothing twice. In any time t all
-  clients together spend at most what the limit gives in t and the life of a slice, in a window at
-  most its count.
+  clients together spend at most what the limit gives in t plus the longest life. A window sees at
+  most its count spent. The numbers are those as of the charge: after a change of a policy or a
+  reset, what is out may be spent besides.
 - RL.COMMIT with the units that were spent gives back the others by the rules of holds, once; to
   repeat it before the end of the life answers 1 and changes nothing. Later it answers 0: then
   nothing came back, so nothing is to be charged. RL.CANCEL is a commit of 0. What is spent needs no
@@ -249,17 +252,19 @@ RL.COMMIT tenant:7 COST 31 HOLD worker-3-17
   request whose reply was lost is not repeated, but asked again with another id.
 - **A life of 0**: only what is needed was decided, there is no hold, and the client had better ask
   request by request for a while. That is so for limits with `ban=` or `shadow`, for a token bucket
-  that is full again sooner than the slice would end, and with `--slice-life 0`. Nor has a grant of
-  0 a hold. Held limits are an error, as in RL.ALLOW. RL.SLICE starts no ban.
+  that fills from empty in less than the TTL or `--slice-life`, whichever is shorter, and with
+  `--slice-life 0`. Nor has a grant of 0 a hold. Held limits are an error, as in RL.ALLOW. RL.SLICE
+  starts no ban.
 - It replies `[granted, remaining, retry_after_us, reset_after_us, limit_index, life_us, changes,
   rows]`, with times in microseconds: `retry_after_us` is the time until UNIT units are there, 0 if
   they are now, `limit_index` the limit for which that takes longest, else the one with the fewest
   tokens left. The rows are those of WITHLIMITS, after the grant; `allowed` says whether that limit
   had what was needed. `changes` grows when an operator changes a policy or an override, or resets
   a key or the table; it begins at 0 when the server starts.
-- RL.STATS counts a request with a NEED as one, allowed if all that was needed was granted. Slices
-  are holds in all else: RL.INSPECT shows them, RL.RESET, DEL, FLUSHALL and RL.POLICY DEL drop them,
-  `--max-holds` bounds them, and they are on disk and on replicas.
+- RL.STATS counts a request with a NEED as one, allowed if all that was needed was granted, else
+  denied by a limit that lacked it. Slices are holds in all else: RL.INSPECT with HOLDS shows them
+  as holds, RL.RESET, DEL, FLUSHALL and RL.POLICY DEL drop them, `--max-holds` bounds their number
+  (but `--max-hold` not their life), and they are on disk and on replicas.
 
 ## Alternatives
 
