@@ -135,7 +135,7 @@ void HoldHandlers<Host>::Slice(Call& call) {
   const absl::StatusOr<ParsedSlice> parsed =
       ParseSlice(words, host.thread().memo, host.key_hashes());
   if (!parsed.ok()) return host.Fail(parsed.status());
-  const ParsedRequest& request = parsed->request;
+  const ParsedRequest& request = *parsed;
   if (RefusesTime(host, request.at)) return;
   const Instant now = HoldHandlers::TimeOf(host, request);
   if (host.RefusedUnsaved(request.checks, now)) return;

@@ -1,14 +1,11 @@
 #include "core/commands/request_grammar.h"
 
-#include <algorithm>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/base/optimization.h"
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/utility/utility.h"
 
@@ -17,7 +14,6 @@
 #include "core/base/status.h"
 #include "core/table/hold.h"
 #include "core/words/limit_grammar.h"
-#include "core/words/number_word.h"
 #include "core/words/word_reader.h"
 
 namespace weir {
@@ -62,6 +58,9 @@ class RequestReader {
   RequestReader(std::span<const std::string_view> words, LimitMemo& memo, KeyHashes hashes,
                 RequestKind kind, ParsedRequest& parsed)
       : words_(words), memo_(memo), hashes_(hashes), kind_(kind), parsed_(parsed) {}
+  RequestReader(std::span<const std::string_view> words, LimitMemo& memo, KeyHashes hashes,
+                ParsedSlice& slice)
+      : RequestReader(words, memo, hashes, RequestKind::kSlice, slice) {}
 
   absl::Status Read() {
     do {
@@ -78,8 +77,39 @@ class RequestReader {
     return kind_ == RequestKind::kTake || kind_ == RequestKind::kReserve ? CheckHold(groups)
                                                                          : absl::OkStatus();
   }
+  // Requires: made with a slice.
+  absl::Status ReadSlice() {
+    WEIR_RETURN_IF_ERROR(Read());
+    using enum Keyword;
+    for (const Keyword option : {kNeed, kUnit, kUpto, kHold, kTtl}) {
+      if (Seen(option)) continue;
+      return absl::InvalidArgumentError(
+          "RL.SLICE needs NEED units UNIT units UPTO units HOLD id TTL milliseconds");
+    }
+    return CheckSlice(Slice());
+  }
 
  private:
+  // All that it reads of a slicing request is read into a slice.
+  [[nodiscard]] ParsedSlice& Slice() const {
+    WEIR_DCHECK(kind_ == RequestKind::kSlice);
+    return static_cast<ParsedSlice&>(parsed_);
+  }
+
+  static absl::Status CheckSlice(const ParsedSlice& slice) {
+    if (slice.begins_group != 0) {
+      return absl::InvalidArgumentError("RL.SLICE is about one key: AND does not stand in it");
+    }
+    if (slice.with_limits) {
+      return absl::InvalidArgumentError("RL.SLICE always has the rows of WITHLIMITS: leave it out");
+    }
+    if (slice.upto < slice.need) {
+      return absl::InvalidArgumentError("UPTO is below NEED, which is a part of it");
+    }
+    if (slice.need == 0 || slice.unit <= slice.need) return absl::OkStatus();
+    return absl::InvalidArgumentError("UNIT is above NEED, which it is a part of");
+  }
+
   // key limit [limit ...] [COST n]
   absl::Status ReadGroup() {
     if (words_.AtEnd()) return words_.NoKey();
@@ -192,11 +222,12 @@ class RequestReader {
     switch (keyword) {
       case Keyword::kAt:
         return words_.ReadAt(parsed_.at);
-      case Keyword::kUpto: {
-        const auto upto = words_.ReadNumber("UPTO", 1, INT64_MAX);
-        if (upto.ok()) parsed_.upto = *upto;
-        return upto.status();
-      }
+      case Keyword::kUpto:
+        return ReadUnits("UPTO", 1, parsed_.upto);
+      case Keyword::kNeed:
+        return ReadUnits("NEED", 0, Slice().need);
+      case Keyword::kUnit:
+        return ReadUnits("UNIT", 1, Slice().unit);
       case Keyword::kTimeout:
         return words_.ReadMillis("TIMEOUT", 0, kMaxWaitMax, parsed_.timeout);
       case Keyword::kHold:
@@ -209,6 +240,12 @@ class RequestReader {
     }
   }
 
+  absl::Status ReadUnits(std::string_view name, std::int64_t least, std::int64_t& units) {
+    const absl::StatusOr<std::int64_t> read = words_.ReadNumber(name, least, INT64_MAX);
+    if (read.ok()) units = *read;
+    return read.status();
+  }
+
   [[nodiscard]] bool Takes(Keyword option) const {
     switch (option) {
       case Keyword::kWithLimits:
@@ -217,6 +254,9 @@ class RequestReader {
         return kind_ != RequestKind::kWait;
       case Keyword::kUpto:
         return kind_ == RequestKind::kTake || kind_ == RequestKind::kSlice;
+      case Keyword::kNeed:
+      case Keyword::kUnit:
+        return kind_ == RequestKind::kSlice;
       case Keyword::kTimeout:
         return kind_ == RequestKind::kWait;
       case Keyword::kHold:
@@ -280,70 +320,6 @@ absl::Status TooManyLimits() {
   return absl::InvalidArgumentError(absl::StrCat("too many limits: at most ", kChecksMax));
 }
 
-// NEED or UNIT of a slicing request, which no other request has.
-struct Units {
-  std::string_view name;
-  std::int64_t least;
-  std::optional<std::int64_t> value = std::nullopt;
-
-  // Reads the number at the front of `words`, behind the name.
-  absl::Status Read(std::span<const std::string_view> words) {
-    if (value) {
-      return absl::InvalidArgumentError(absl::StrCat(AbslView(name), " stands once"));
-    }
-    if (words.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat(AbslView(name), " needs a number after it"));
-    }
-    const absl::StatusOr<std::int64_t> read = ReadNumber(name, words.front(), least, INT64_MAX);
-    if (read.ok()) value = *read;
-    return read.status();
-  }
-};
-
-// Takes NEED and UNIT, with their numbers, out of the words.
-absl::StatusOr<absl::InlinedVector<std::string_view, 16>> WithoutUnits(
-    std::span<const std::string_view> words, std::span<Units> units) {
-  absl::InlinedVector<std::string_view, 16> others;
-  for (bool is_plain = true; !words.empty(); words = words.subspan(1)) {  // a key to begin with
-    const std::string_view word = words.front();
-    const auto named = std::ranges::find_if(units, [&](const Units& one) {
-      return absl::EqualsIgnoreCase(AbslView(word), AbslView(one.name));
-    });
-    if (!is_plain && named != units.end()) {
-      words = words.subspan(1);
-      WEIR_RETURN_IF_ERROR(named->Read(words));
-      continue;
-    }
-    others.push_back(word);
-    // The word behind that of an option is plain, as an id may be.
-    is_plain = !is_plain && KeywordOf(word) > Keyword::kOr;
-  }
-  return others;
-}
-
-absl::Status NoSliceWords() {
-  return absl::InvalidArgumentError(
-      "RL.SLICE needs NEED units UNIT units UPTO units HOLD id TTL milliseconds");
-}
-
-absl::Status CheckSlice(const ParsedSlice& slice) {
-  const ParsedRequest& request = slice.request;
-  if (request.upto == 0 || request.hold.id.empty() || request.hold.ttl == Nanos{0}) {
-    return NoSliceWords();
-  }
-  if (request.begins_group != 0) {
-    return absl::InvalidArgumentError("RL.SLICE is about one key: AND does not stand in it");
-  }
-  if (request.with_limits) {
-    return absl::InvalidArgumentError("RL.SLICE always has the rows of WITHLIMITS: leave it out");
-  }
-  if (request.upto < slice.need) {
-    return absl::InvalidArgumentError("UPTO is below NEED, which is a part of it");
-  }
-  if (slice.need == 0 || slice.unit <= slice.need) return absl::OkStatus();
-  return absl::InvalidArgumentError("UNIT is above NEED, which it is a part of");
-}
-
 }  // namespace
 
 bool IsRequestKeyword(std::string_view word) { return KeywordOf(word) != Keyword::kNone; }
@@ -366,15 +342,9 @@ absl::StatusOr<ParsedRequest> ParseRequest(std::span<const std::string_view> wor
 
 absl::StatusOr<ParsedSlice> ParseSlice(std::span<const std::string_view> words, LimitMemo& memo,
                                        KeyHashes hashes) {
-  Units units[] = {{"NEED", 0}, {"UNIT", 1}};
-  const auto others = WithoutUnits(words, units);
-  if (!others.ok()) return others.status();
-  absl::StatusOr<ParsedRequest> request = ParseRequest(*others, memo, hashes, RequestKind::kSlice);
-  if (!request.ok()) return request.status();
-  const auto& [need, unit] = units;
-  if (!need.value || !unit.value) return NoSliceWords();
-  ParsedSlice slice = {*std::move(request), *need.value, *unit.value};
-  WEIR_RETURN_IF_ERROR(CheckSlice(slice));
+  memo.BeginRequest();
+  ParsedSlice slice;
+  WEIR_RETURN_IF_ERROR(RequestReader(words, memo, hashes, slice).ReadSlice());
   return slice;
 }
 

@@ -87,10 +87,9 @@ struct ParsedRequest {
 inline ParsedRequest::ParsedRequest() noexcept = default;
 
 // A slicing request, RL.SLICE.
-struct ParsedSlice {
-  ParsedRequest request;  // about one key, with `upto` and `hold`
-  std::int64_t need = 0;  // >= 0
-  std::int64_t unit = 1;  // 1 to `need`; any if that is 0
+struct ParsedSlice : ParsedRequest {  // about one key, with `upto` and `hold`
+  std::int64_t need = 0;              // 0 to `upto`
+  std::int64_t unit = 1;              // 1 to `need`; any if that is 0
 };
 
 // True for AND, OR, COST and the names of options, in any case: such a word is never read as a
@@ -100,7 +99,7 @@ struct ParsedSlice {
 // Reads the words after the command's name, and hashes each key once. Errors are kInvalidArgument,
 // and kNotFound for an unknown policy; they name the word and what is expected. The result is good
 // until the memo's next BeginRequest (the next ParseRequest calls it), and as long as the words'
-// bytes.
+// bytes. Requires: a kind other than kSlice.
 [[nodiscard]] absl::StatusOr<ParsedRequest> ParseRequest(std::span<const std::string_view> words,
                                                          LimitMemo& memo, KeyHashes hashes,
                                                          RequestKind kind = RequestKind::kDecide);

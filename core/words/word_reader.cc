@@ -28,7 +28,9 @@ Keyword word_reader_internal::FindKeyword(std::string_view word) noexcept {
     case 4:
       if (is("COST")) return Keyword::kCost;
       if (is("HOLD")) return Keyword::kHold;
-      return is("UPTO") ? Keyword::kUpto : Keyword::kNone;
+      if (is("UPTO")) return Keyword::kUpto;
+      if (is("NEED")) return Keyword::kNeed;
+      return is("UNIT") ? Keyword::kUnit : Keyword::kNone;
     case 7:
       return is("TIMEOUT") ? Keyword::kTimeout : Keyword::kNone;
     case 10:

@@ -17,7 +17,20 @@
 namespace weir {
 
 // The words that are never limits, in any case.
-enum class Keyword { kNone, kAnd, kOr, kCost, kWithLimits, kAt, kUpto, kTimeout, kHold, kTtl };
+enum class Keyword {
+  kNone,
+  kAnd,
+  kOr,
+  kCost,
+  kWithLimits,
+  kAt,
+  kUpto,
+  kTimeout,
+  kHold,
+  kTtl,
+  kNeed,
+  kUnit
+};
 
 namespace word_reader_internal {
 [[nodiscard]] Keyword FindKeyword(std::string_view word) noexcept;

@@ -175,7 +175,13 @@ TEST_F(SliceTest, ErrorsChangeNothing) {
             "ERR OR stands in RL.ALLOW, RL.PEEK and RL.RESERVE only: name what was won");
   EXPECT_EQ(Slice("10/m", "NEED 1 UNIT 1 UPTO 5 WITHLIMITS", "a"),
             "ERR RL.SLICE always has the rows of WITHLIMITS: leave it out");
-  EXPECT_EQ(Slice("10/m", "NEED 1 UNIT 1 UPTO 5 need 1", "a"), "ERR NEED stands once");
+  EXPECT_EQ(
+      Slice("10/m", "NEED 1 UNIT 1 UPTO 5 need 1", "a"),
+      "ERR unexpected 'need': after the limits of a key come COST once, then NEED, UNIT, UPTO, "
+      "HOLD, TTL and AT once each");
+  EXPECT_EQ(Show("RL.ALLOW k 10/m NEED 1"),
+            "ERR unexpected 'NEED': after the limits of a key come COST once, then AND or OR key "
+            "limit ..., then WITHLIMITS and AT once each");
   EXPECT_EQ(Show("RL.SLICE k 10/m UNIT 1 UPTO 5 HOLD a TTL 5 NEED"),
             "ERR NEED needs a number after it");
   EXPECT_THAT(Slice("10/m", "NEED -1 UNIT 1 UPTO 5", "a"), StartsWith("ERR invalid NEED '-1'"));
