@@ -36,11 +36,12 @@ bool IsEscaped(unsigned char c) {
   return c < 0x21 || c == 0x7f || c == '%' || c == ':' || c == ',' || c == '=';
 }
 
-void AppendEscaped(std::string_view text, std::string& key) {
+// Escapes `more`, too.
+void AppendEscaped(std::string_view text, std::string& key, char more = '%') {
   constexpr std::string_view kDigits = "0123456789ABCDEF";
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    if (IsEscaped(byte)) {
+    if (IsEscaped(byte) || c == more) {
       key += {'%', kDigits[byte / 16], kDigits[byte % 16]};
     } else {
       key += c;
@@ -134,16 +135,16 @@ void RuleTree::AppendMetricName(const Rule& rule, std::span<const DescriptorEntr
   }
   std::ranges::reverse(path);
   name += "rls:";
-  AppendEscaped(DomainOf(rule).name, name);
+  AppendEscaped(DomainOf(rule).name, name, '.');
   for (std::size_t i = 0; i < path.size(); ++i) {
     const bool has_value = (metric_levels_[PlaceOf(rule)] >> i & 1) != 0;
     const std::string_view value =
         has_value && !path[i]->share_threshold ? entries[i].value : path[i]->value;
     name += '.';
-    AppendEscaped(path[i]->key, name);
+    AppendEscaped(path[i]->key, name, '.');
     if (value.empty()) continue;
-    name += ':';
-    AppendEscaped(value, name);
+    name += value == path[i]->value ? ':' : '=';
+    AppendEscaped(value, name, '.');
   }
 }
 

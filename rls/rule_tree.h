@@ -95,8 +95,9 @@ class RuleTree {
     return metric_levels_[PlaceOf(rule)] != 0;
   }
   // Appends the name by which metrics know the limits of such a rule: rls:DOMAIN.KEY:VALUE.KEY,
-  // escaped as in keys. On the levels that tell values apart it has that of the entry, unless they
-  // share one bucket. Requires: HasMetricValues, and that the tree has matched it with the entries.
+  // escaped as in keys, dots too. On the levels that tell values apart it has KEY=VALUE with that
+  // of the entry, unless that is the rule's or they share one bucket. Requires: HasMetricValues,
+  // and that the tree has matched it with the entries.
   void AppendMetricName(const Rule& rule, std::span<const DescriptorEntry> entries,
                         std::string& name) const;
 

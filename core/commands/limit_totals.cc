@@ -19,10 +19,10 @@ struct Sum {
 };
 using Sums = absl::flat_hash_map<std::string, Sum>;
 
-// A name in the order in which names get rows: given names come first, and names of one kind are
-// sorted by `number`.
+// A name in the order in which names get rows: by kind, and names of one kind are sorted by
+// `number`.
 struct Ranked {
-  bool is_spelled_out;
+  NameKind kind;
   std::uint64_t number;
   const Sums::value_type* sum;
 
@@ -49,14 +49,16 @@ std::shared_ptr<const LimitPlaces> GiveRows(const Sums& sums,
                                             std::shared_ptr<const LimitPlaces> places) {
   std::vector<Ranked> without;
   for (const Sums::value_type& sum : sums) {
-    if (sum.first == kOtherLimits || places->contains(sum.first)) continue;
-    without.push_back({IsSpelledOut(sum.first), sum.second.first_use, &sum});
+    const NameKind kind = KindOf(sum.first);
+    if (sum.first == kOtherLimits || places->by_name.contains(sum.first)) continue;
+    if (places->Free(kind) > 0) without.push_back({kind, sum.second.first_use, &sum});
   }
-  const std::size_t given = std::min(without.size(), kCountedLimitsMax - places->size());
-  if (given == 0) return places;
+  if (without.empty()) return places;
   std::ranges::sort(without);
   auto more = std::make_shared<LimitPlaces>(*places);
-  for (std::size_t i = 0; i < given; ++i) more->emplace(without[i].sum->first, more->size());
+  for (const Ranked& name : without) {
+    if (more->Free(name.kind) > 0) more->Give(name.sum->first);
+  }
   return more;
 }
 
@@ -78,8 +80,8 @@ LimitTotals::Rows LimitTotals::RowsOf(Counters counters) {
   std::vector<Ranked> ranked;
   Numbers others{};
   for (const Sums::value_type& sum : sums) {
-    if (const auto place = places_->find(sum.first); place != places_->end()) {
-      ranked.push_back({IsSpelledOut(sum.first), place->second, &sum});
+    if (const auto row = places_->by_name.find(sum.first); row != places_->by_name.end()) {
+      ranked.push_back({KindOf(sum.first), row->second, &sum});
     } else {
       AddTotals(others, sum.second.numbers);
     }

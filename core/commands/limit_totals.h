@@ -19,9 +19,10 @@ namespace weir {
 
 class RequestCounters;
 
-// Gives rows to at most kCountedLimitsMax names; all others are counted together under
-// kOtherLimits. Each reading gives the free rows to the names that have none: to given names before
-// those that are spelled out, then to those that were used first. A name keeps its row even after a
+// Gives rows to at most kCountedLimitsMax names, and besides to kCountedValuesMax names of values;
+// all others are counted together under kOtherLimits. Each reading gives the free rows to the names
+// that have none: to given names before those that are spelled out, then to those that were used
+// first. A name keeps its row even after a
 // reset, so that new names never move a count to kOtherLimits or back.
 //
 // Thread-safe. The threads' counters of requests continue after a reset, because INFO shows them,
@@ -29,8 +30,9 @@ class RequestCounters;
 class LimitTotals {
  public:
   using Numbers = LimitCounters::Totals;
-  // Rows by the limits' names, without rows that are all 0. Given names come first; within each
-  // kind, rows are in the order in which they were given. kOtherLimits is the last.
+  // Rows by the limits' names, without rows that are all 0. Rows are in
+  // the order of NameKind, and within a kind in that in which they were given. kOtherLimits is the
+  // last.
   using Rows = std::vector<std::pair<std::string, Numbers>>;
   using Counters = std::span<RequestCounters* const>;
 

@@ -5,7 +5,8 @@
 namespace weir {
 
 std::shared_ptr<const LimitPlaces> FirstPlaces() {
-  return std::make_shared<const LimitPlaces>(LimitPlaces{{std::string(kThrottleName), 0}});
+  return std::make_shared<const LimitPlaces>(
+      LimitPlaces{.by_name = {{std::string(kThrottleName), 0}}});
 }
 
 void LimitCounters::Add(const LimitCounters& other) noexcept {
@@ -25,7 +26,7 @@ LimitCounters* LimitCounterTable::Find(std::string_view name) {
   const std::string text(name);
   if (const auto known = counts_.find(text); known != counts_.end()) return &known->second.counts;
   if (!HasPlace(text)) return &counts_[std::string(kOtherLimits)].counts;
-  ++names_[IsSpelledOut(text) ? 1 : 0];
+  ++names_[static_cast<std::size_t>(KindOf(text))];
   Entry& added = counts_[text];
   added.first_use = uses_.fetch_add(1, std::memory_order_relaxed);
   return &added.counts;
@@ -43,16 +44,18 @@ void LimitCounterTable::DropNames() {
   LimitCounters& others = counts_[std::string(kOtherLimits)].counts;
   absl::erase_if(counts_, [&kept, &others](const auto& named) {
     const auto& [name, entry] = named;
-    if (name == kOtherLimits || kept.contains(name)) return false;
+    if (name == kOtherLimits || kept.by_name.contains(name)) return false;
+    if (kept.Free(KindOf(name)) > 0) return false;
     others.Add(entry.counts);
     return true;
   });
 }
 
 bool LimitCounterTable::HasPlace(const std::string& name) const {
-  if (kept_->contains(name)) return true;
-  if (kept_->size() >= kCountedLimitsMax) return false;
-  return names_[IsSpelledOut(name) ? 1 : 0] < kCountedLimitsMax;
+  if (kept_->by_name.contains(name)) return true;
+  const NameKind kind = KindOf(name);
+  const std::size_t most = kind == NameKind::kOfValue ? kCountedValuesMax : kCountedLimitsMax;
+  return kept_->Free(kind) > 0 && names_[static_cast<std::size_t>(kind)] < most;
 }
 
 void LimitCounterTable::ForEach(const Visit& visit) const {
@@ -65,7 +68,7 @@ void LimitCounterTable::Keep(const std::shared_ptr<const LimitPlaces>& kept) {
   MutexLock lock(mutex_);
   if (kept == kept_) return;
   kept_ = kept;
-  is_full_ = kept->size() >= kCountedLimitsMax;
+  is_full_ = kept->Free(NameKind::kGiven) == 0 || kept->Free(NameKind::kOfValue) == 0;
   version_.fetch_add(1, std::memory_order_relaxed);
 }
 

@@ -3,8 +3,8 @@
 // Each thread has its own table, so that counting is an addition to memory that no other thread
 // writes: the owner counts, any thread may read. A limit's counts are found by its name in replies
 // and statistics. Bounded: a table has at most kCountedLimitsMax names that are spelled out, as
-// many given names, and the names that already have a row in the statistics (LimitTotals gives
-// rows). All further names are counted together under kOtherLimits.
+// many given names, kCountedValuesMax names of values, and the names that already have a row in the
+// statistics (LimitTotals gives rows). All further names are counted together under kOtherLimits.
 #pragma once
 
 #include <array>
@@ -27,7 +27,8 @@
 
 namespace weir {
 
-inline constexpr std::size_t kCountedLimitsMax = 4096;
+inline constexpr std::size_t kCountedLimitsMax = 4096;  // without those of values
+inline constexpr std::size_t kCountedValuesMax = 1024;
 inline constexpr std::string_view kOtherLimits = "(others)";
 // The name of CL.THROTTLE's limits, which has a row from the start.
 inline constexpr std::string_view kThrottleName = "cl.throttle";
@@ -39,8 +40,31 @@ inline constexpr std::string_view kThrottleName = "cl.throttle";
   return !name.starts_with('@') && name.find_first_of("/,") != std::string_view::npos;
 }
 
+// The kinds of names, those first that get rows first. A name of a value has a value that a client
+// has sent: "@rls:shop.user=7#0". Names of policies have no "=".
+enum class NameKind : std::uint8_t { kGiven, kSpelledOut, kOfValue };
+inline constexpr std::size_t kNameKinds = 3;
+[[nodiscard]] inline NameKind KindOf(std::string_view name) noexcept {
+  if (IsSpelledOut(name)) return NameKind::kSpelledOut;
+  const bool has_value = name.starts_with('@') && name.find('=') != std::string_view::npos;
+  return has_value ? NameKind::kOfValue : NameKind::kGiven;
+}
+
 // The names that have a row, each with its place: the number of rows that were given before.
-using LimitPlaces = absl::flat_hash_map<std::string, std::size_t>;
+struct LimitPlaces {
+  absl::flat_hash_map<std::string, std::size_t> by_name;
+  std::size_t of_values = 0;
+
+  // The rows that names of this kind may still get. Those of values have rows of their own.
+  [[nodiscard]] std::size_t Free(NameKind kind) const noexcept {
+    return kind == NameKind::kOfValue ? kCountedValuesMax - of_values
+                                      : kCountedLimitsMax - (by_name.size() - of_values);
+  }
+  void Give(const std::string& name) {
+    by_name.emplace(name, by_name.size());
+    if (KindOf(name) == NameKind::kOfValue) ++of_values;
+  }
+};
 [[nodiscard]] std::shared_ptr<const LimitPlaces> FirstPlaces();
 
 // The counts of one limit. A limit that would admit a request counts nothing if another limit
@@ -103,9 +127,9 @@ class LimitCounterTable {
   using Visit = std::function<void(const std::string&, const LimitCounters&, std::uint64_t)>;
   void ForEach(const Visit& visit) const;
 
-  // Counts these names one by one from now on, however many others there are. If there are
-  // kCountedLimitsMax of these, counts no other name alone. Requires: the names include those of
-  // the last call. For any thread.
+  // Counts these names one by one from now on, however many others there are. Counts no other name
+  // alone of a kind for which no row is free. Requires: the names include those of the last call.
+  // For any thread.
   void Keep(const std::shared_ptr<const LimitPlaces>& kept);
 
   // Forgets all counts. ForEach visits none from now on; the owning thread, which alone may free
@@ -127,9 +151,10 @@ class LimitCounterTable {
   std::atomic<std::uint64_t> version_{0};  // changes with what other threads set below
   mutable Mutex mutex_;                    // guards the map; a name's counts need no lock
   bool is_reset_ ABSL_GUARDED_BY(mutex_) = false;
-  bool is_full_ ABSL_GUARDED_BY(mutex_) = false;  // names beside those of `kept_` are to be dropped
+  // Names beside those of `kept_` are to be dropped, of kinds for which no row is free.
+  bool is_full_ ABSL_GUARDED_BY(mutex_) = false;
   std::shared_ptr<const LimitPlaces> kept_ ABSL_GUARDED_BY(mutex_) = FirstPlaces();
-  std::array<std::size_t, 2> names_ ABSL_GUARDED_BY(mutex_) = {};  // given, and spelled out
+  std::array<std::size_t, kNameKinds> names_ ABSL_GUARDED_BY(mutex_) = {};  // of each kind
   absl::node_hash_map<std::string, Entry> counts_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -10,6 +10,12 @@
 #include "core/rules/limit_counters.h"
 
 namespace weir {
+namespace {
+
+// Clients can make as many of these as they like.
+bool IsOfClients(std::string_view limit) { return KindOf(limit) != NameKind::kGiven; }
+
+}  // namespace
 
 std::size_t LimitKeys::Hash::operator()(std::string_view text) const noexcept {
   return absl::HashOf(AbslView(text));
@@ -28,11 +34,11 @@ void LimitKeys::Add(std::string_view limit, std::string_view key, std::uint64_t 
 }
 
 LimitKeys::Sketches::value_type* LimitKeys::Begin(std::string_view limit) {
-  const bool is_spelled_out = IsSpelledOut(limit);
-  if (sketches_.size() == kSketchedLimitsMax && !MakeRoom(is_spelled_out)) return nullptr;
+  const bool is_of_clients = IsOfClients(limit);
+  if (sketches_.size() == kSketchedLimitsMax && !MakeRoom(is_of_clients)) return nullptr;
   Sketches::value_type& begun = *sketches_.try_emplace(std::string(limit)).first;
   begun.second.keys = std::make_shared<TopKeys>(kKeysOfLimitMax);
-  if (is_spelled_out) ++spelled_out_;
+  if (is_of_clients) ++of_clients_;
   if (sketches_.size() == kSketchedLimitsMax && !mark_) mark_ = {clock_.Stopwatch(), additions_};
   MutexLock lock(mutex_);
   shown_.emplace(limit, begun.second.keys);
@@ -40,18 +46,18 @@ LimitKeys::Sketches::value_type* LimitKeys::Begin(std::string_view limit) {
   return &begun;
 }
 
-LimitKeys::Sketches::iterator LimitKeys::Idlest(bool among_spelled_out) {
+LimitKeys::Sketches::iterator LimitKeys::Idlest(bool among_of_clients) {
   auto idlest = sketches_.end();
   for (auto i = sketches_.begin(); i != sketches_.end(); ++i) {
-    if (among_spelled_out && !IsSpelledOut(i->first)) continue;
+    if (among_of_clients && !IsOfClients(i->first)) continue;
     if (idlest == sketches_.end() || i->second.last_denial < idlest->second.last_denial) idlest = i;
   }
   WEIR_CHECK(idlest != sketches_.end());
   return idlest;
 }
 
-bool LimitKeys::MakeRoom(bool is_spelled_out) {
-  const bool takes_any_age = !is_spelled_out && spelled_out_ > 0;
+bool LimitKeys::MakeRoom(bool is_of_clients) {
+  const bool takes_any_age = !is_of_clients && of_clients_ > 0;
   if (!takes_any_age) {
     WEIR_CHECK(mark_.has_value());
     const Nanos now = clock_.Stopwatch();
@@ -62,7 +68,7 @@ bool LimitKeys::MakeRoom(bool is_spelled_out) {
     }
   }
   const auto idlest = Idlest(takes_any_age);
-  if (IsSpelledOut(idlest->first)) --spelled_out_;
+  if (IsOfClients(idlest->first)) --of_clients_;
   MutexLock lock(mutex_);
   shown_.erase(idlest->first);
   sketches_.erase(idlest);
@@ -74,7 +80,7 @@ void LimitKeys::Forget() {
   shown_.clear();
   last_ = nullptr;
   sketches_.clear();
-  spelled_out_ = 0;
+  of_clients_ = 0;
   mark_.reset();
   cleared_.store(false, std::memory_order_relaxed);
 }

@@ -5,9 +5,10 @@
 //     LimitKeys::Merge(all_threads, "@free#0", 10)                         // its ten rows
 //
 // A limit gets a sketch at its first denial. If all are taken, a name that is given (a policy's
-// limit, a label) takes that of a limit that is spelled out, and any limit that of one that has
-// denied nothing for kIdleTime, or up to twice as long: in both cases of the one that has denied
-// nothing for longest. Denials before that are in no row, so that the counts may be too low.
+// limit, a label) takes that of a limit that is spelled out or of a value, and any limit that of
+// one that has denied nothing for kIdleTime, or up to twice as long: in both cases of the one that
+// has denied nothing for longest. Denials before that are in no row, so that the counts may be too
+// low.
 //
 // Memory: 10 KB for each limit with a sketch, 0.6 MB at most. Cost of an addition: that of a
 // TopKeys and a comparison of names, or a look-up if another limit has denied last; for a limit
@@ -82,8 +83,8 @@ class LimitKeys {
   void Forget();
   // Gives the limit a sketch. Returns null if there is none for it now.
   [[nodiscard]] Sketches::value_type* Begin(std::string_view limit);
-  [[nodiscard]] bool MakeRoom(bool is_spelled_out);
-  [[nodiscard]] Sketches::iterator Idlest(bool among_spelled_out);
+  [[nodiscard]] bool MakeRoom(bool is_of_clients);
+  [[nodiscard]] Sketches::iterator Idlest(bool among_of_clients);
   [[nodiscard]] Shown shown() const;
 
   const Clock& clock_;
@@ -94,7 +95,7 @@ class LimitKeys {
   // Only the owner reads and writes these.
   Sketches sketches_;
   Sketches::value_type* last_ = nullptr;  // that of the last addition
-  std::size_t spelled_out_ = 0;           // of the sketches
+  std::size_t of_clients_ = 0;            // sketches of names that clients make
   std::uint64_t additions_ = 0;
   // The number of additions at a time: what has had none since, a kIdleTime later, is idle.
   struct Mark {

@@ -27,9 +27,11 @@ LimitLabels::Folded LimitLabels::Fold(const LimitTotals::Rows& rows, std::size_t
   for (const auto& [name, numbers] : rows) {
     std::string label = MetricLabel(name);
     const bool is_others = label == kOtherLimits;
-    if (!is_others && !labels_.contains(label)) {
-      if (labels_.size() < labels_max) {
-        labels_.insert(label);
+    absl::flat_hash_set<std::string>& labels =
+        KindOf(name) == NameKind::kOfValue ? value_labels_ : labels_;
+    if (!is_others && !labels.contains(label)) {
+      if (labels.size() < labels_max) {
+        labels.insert(label);
       } else {
         label = kOtherLimits;
         ++folded.folded_names;

@@ -56,12 +56,13 @@ class LimitLabels {
     std::size_t folded_names = 0;  // of the rows that are counted under kOtherLimits
   };
   // Gives labels to the rows that have none yet, in their order, while fewer than `labels_max` are
-  // given. Names whose labels are equal have one row.
+  // given; names of values have as many of their own. Names whose labels are equal have one row.
   [[nodiscard]] Folded Fold(const LimitTotals::Rows& rows, std::size_t labels_max);
 
  private:
   mutable Mutex mutex_;
   absl::flat_hash_set<std::string> labels_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_set<std::string> value_labels_ ABSL_GUARDED_BY(mutex_);  // NameKind::kOfValue
 };
 
 }  // namespace weir

@@ -147,9 +147,10 @@ descriptors:
     return name;
   };
   EXPECT_EQ(name_of({{"plain", "1"}}), "");
-  EXPECT_EQ(name_of({{"a", "1:2"}, {"b", "2"}}), "rls:d.e.a:1%3A2.b");
-  EXPECT_EQ(name_of({{"a", "1"}, {"b", "2"}, {"c", "x3"}}), "rls:d.e.a:1.b:2.c:x3");
-  EXPECT_EQ(name_of({{"s", "y7"}}), "rls:d.e.s:y*");
+  EXPECT_EQ(name_of({{"a", "1:2"}, {"b", "2"}}), "rls:d%2Ee.a=1%3A2.b");
+  EXPECT_EQ(name_of({{"a", "1"}, {"b", "2"}, {"c", "x3"}}), "rls:d%2Ee.a=1.b=2.c=x3");
+  EXPECT_EQ(name_of({{"a", "1.b"}, {"b", "2"}}), "rls:d%2Ee.a=1%2Eb.b");
+  EXPECT_EQ(name_of({{"s", "y7"}}), "rls:d%2Ee.s:y*");
 }
 
 TEST(RuleTreeTest, ExactRulesAndThoseWithoutValue) {

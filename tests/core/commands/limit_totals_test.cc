@@ -97,6 +97,20 @@ TEST_F(RowsTest, GivenNamesComeFirstWhereverTheyAreInTheAlphabet) {
   EXPECT_EQ(rows.back().second[0], 2 * kTooMany + given.size() - kCountedLimitsMax);
 }
 
+TEST_F(RowsTest, NamesOfValuesHaveABoundOfTheirOwn) {
+  const auto count_values = [&] {
+    for (std::size_t i = 0; i < kTooMany; ++i) Count(threads_[i % 2], absl::StrCat("@r=", i, "#0"));
+  };
+  count_values();
+  EXPECT_EQ(Read().size(), kCountedValuesMax + 1);
+  for (std::size_t i = 0; i < kTooMany; ++i) Count(threads_[0], Label(i));
+  count_values();
+  const LimitTotals::Rows rows = Read();
+  EXPECT_EQ(rows.size(), kCountedLimitsMax - 1 + kCountedValuesMax + 1);
+  EXPECT_EQ(Allowed(rows, Label(kTooMany - 2)), 1U);
+  EXPECT_EQ(Allowed(rows, "@r=0#0"), 2U);
+}
+
 TEST_F(RowsTest, OfOneKindTheFirstUsedHaveRows) {
   for (const std::size_t first : {0U, 3'000U}) {
     for (std::size_t i = 0; i < 3'000; ++i) Count(threads_[first / 3'000], SpelledOut(first + i));

@@ -333,8 +333,24 @@ TEST_F(RlsTest, StatisticsHaveTheValueWhereARuleSaysSo) {
   EXPECT_EQ(Verdict("a"), "OK 0");
   EXPECT_EQ(Verdict("b c"), "OK 1");
   const std::string stats = Conversation(*server_).Show("RL.STATS");
-  EXPECT_THAT(stats, HasSubstr("@rls:shop.user:a#0"));
-  EXPECT_THAT(stats, HasSubstr("@rls:shop.user:b%20c#0"));
+  EXPECT_THAT(stats, HasSubstr("@rls:shop.user=a#0"));
+  EXPECT_THAT(stats, HasSubstr("@rls:shop.user=b%20c#0"));
+}
+
+TEST_F(RlsTest, ManyValuesLeaveARowAndASeriesForAPolicy) {
+  Write(
+      "domain: shop\ndescriptors:\n"
+      "- {key: user, detailed_metric: true, rate_limit: {unit: day}}\n");
+  ASSERT_TRUE(rules_->Load().ok());
+  Conversation redis(*server_);
+  for (int i = 0; i < 5'000; ++i) Verdict(absl::StrCat("u", i));
+  redis.Run("RL.STATS");
+  for (int i = 0; i < 5'000; ++i) Verdict(absl::StrCat("v", i));
+  EXPECT_THAT(redis.Show("RL.STATS"), HasSubstr("@rls:shop.user=u0#0"));
+  redis.Run("RL.POLICY SET new none");
+  redis.Run("RL.ALLOW key @new");
+  EXPECT_THAT(MetricsText(server_->services, server_->http, server_->services.clock.Now()),
+              HasSubstr(R"(limit="@new#0",result="denied"} 1)"));
 }
 
 TEST_F(RlsTest, PoliciesOfAnotherServerAreNotInForce) {
