@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -14,20 +15,17 @@
 namespace weir {
 namespace {
 
-// Nothing if no limit is over.
+// Nothing if no part denies. Quota rules deny together.
 std::optional<Nanos> TimeToPass(std::span<const ToldLimit> limits) {
   std::optional<Nanos> longest;
-  std::optional<Nanos> shortest_of_quotas;
+  std::map<std::size_t, std::optional<Nanos>> quotas;  // by part; nothing for one that passes
   for (const ToldLimit& told : limits) {
-    if (!told.is_over) continue;
-    const Nanos wait = told.decision.retry_after;
-    if (told.is_quota) {
-      shortest_of_quotas = std::min(wait, shortest_of_quotas.value_or(wait));
-    } else {
-      longest = std::max(wait, longest.value_or(wait));
-    }
+    std::optional<Nanos>& wait = told.is_quota ? quotas[told.part] : longest;
+    if (told.is_over) wait = std::max(wait, std::optional(told.decision.retry_after));
   }
-  return longest ? longest : shortest_of_quotas;
+  const auto wait_of = [](const auto& quota) { return quota.second; };
+  const auto soonest = std::ranges::min_element(quotas, {}, wait_of);
+  return soonest == quotas.end() ? longest : std::max(longest, soonest->second);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 // Pure. Cost: about 100 ns a limit.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -25,11 +26,13 @@ struct ToldLimit {
   Decision decision;
   bool is_over = false;
   bool is_quota = false;
+  std::size_t part = 0;  // of the call, whose rule is a quota rule or not
 };
 
 // Lists the limits in this order, the first kFieldItemsMax of them. A call that is over lists in
 // RateLimit only those that are over. Its Retry-After is the time after which the same call would
-// pass: the longest of its limits, or the shortest if only quota rules are over.
+// pass: the longest of its limits that are over, but of quota rules, if all are over, only that
+// which passes first counts.
 [[nodiscard]] std::vector<AnsweredHeader> LimitHeaders(std::span<const ToldLimit> limits,
                                                        bool is_over, Instant now);
 

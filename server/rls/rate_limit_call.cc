@@ -199,7 +199,8 @@ ToldLimit RateLimitDecision::Tell(std::size_t check, const MatchedCall& matched,
           .limit = &limits_[check]->limit,
           .decision = verdict.decisions[check],
           .is_over = !verdict.decisions[check].allowed,
-          .is_quota = request_.parts[parts_[check]].quota};
+          .is_quota = request_.parts[parts_[check]].quota,
+          .part = parts_[check]};
 }
 
 absl::Status RateLimitDecision::Refusal(const MatchedCall& matched) {
