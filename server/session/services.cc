@@ -112,17 +112,16 @@ absl::Status Services::ReplacePolicies(const PolicyFile& file, FilePart part) {
     return policies.ReplaceFile(file, part);
   }();
   if (!retired.ok()) return retired.status();
-  if (part == FilePart::kRules) {  // which may be 10,000
-    if (!retired->empty()) {
-      spdlog::warn("{} policies are retired, the first is '{}': the rules do not have them",
-                   retired->size(), retired->front()->name);
-    }
-    return absl::OkStatus();
-  }
+  std::size_t of_rules = 0;  // which may be 20,000
   for (const std::shared_ptr<const Policy>& policy : *retired) {
+    if (policy->name.starts_with(kRulePolicyPrefix)) {
+      if (of_rules++ == 0) spdlog::warn("policy '{}' is retired: no rule has it", policy->name);
+      continue;
+    }
     spdlog::warn("policy '{}' is retired, with {} overrides: the policy file does not have it",
                  policy->name, policy->overrides->size());
   }
+  if (of_rules > 1) spdlog::warn("{} more policies are retired: no rule has them", of_rules - 1);
   return absl::OkStatus();
 }
 
