@@ -27,6 +27,8 @@ namespace {
 
 // A policy that is retired stays for so long at least.
 constexpr Nanos kRetiredTime = std::chrono::hours{1};
+// While policies are deleted, decisions wait.
+constexpr std::size_t kDeletedAtOnce = 100;
 
 absl::StatusOr<std::shared_ptr<const RlsRules::Set>> ReadRules(const Options& options,
                                                                RlsCounters& counters) {
@@ -70,6 +72,11 @@ Nanos TimeToFill(const Policy& policy) {
   return longest + longest_ban;
 }
 
+// When a policy that has been retired since then is deleted.
+Instant EndOf(const Policy& policy, Instant since) {
+  return since + std::max(TimeToFill(policy), kRetiredTime);
+}
+
 bool IsRetiredRule(const Policy& policy) {
   return policy.retired && policy.name.starts_with(kRulePolicyPrefix);
 }
@@ -78,6 +85,15 @@ bool IsRetiredRule(const Policy& policy) {
 bool AreEqual(const PolicyLimit& a, const PolicyLimit& b) {
   return a.limit.shape() == b.limit.shape() && a.cost == b.cost && a.keep == b.keep &&
          a.label == b.label;
+}
+
+// True if all these are policies of a file that are in use.
+bool HasAll(const Policies& policies, const PolicyFile& file) {
+  return std::ranges::all_of(file, [&policies](const auto& wanted) {
+    const std::shared_ptr<const Policy> policy = policies.Find(wanted.first);
+    return policy && policy->from_file && !policy->retired &&
+           std::ranges::equal(policy->limits, wanted.second, AreEqual);
+  });
 }
 
 // The policies of `after`, and those of `before` that it does not have. (No request may use one
@@ -101,7 +117,8 @@ absl::Status RlsRules::Load() {
   seen_ = loaded_;
   const absl::StatusOr<std::shared_ptr<const Set>> read = ReadRules(services_.options, counters);
   absl::Status used = read.ok() ? Use(*read) : read.status();
-  counters.set_load_error(std::string(StdView(used.message())));
+  load_error_ = std::string(StdView(used.message()));
+  counters.set_load_error(load_error_);
   (used.ok() ? counters.loads : counters.load_errors).fetch_add(1, std::memory_order_relaxed);
   return used;
 }
@@ -111,9 +128,14 @@ absl::Status RlsRules::Use(const std::shared_ptr<const Set>& set) {
   const std::shared_ptr<const Set> before = Get();
   if (services_.rls.in_force.load() && services_.is_primary()) {
     const PolicyFile both = Joined(before->policies, set->policies);
-    WEIR_RETURN_IF_ERROR(MakeRoom(both));
-    WEIR_RETURN_IF_ERROR(services_.ReplaceRulePolicies(both));
-    has_leftovers_ = true;
+    if (!HasAll(services_.policies, both)) {
+      WEIR_RETURN_IF_ERROR(MakeRoom(both));
+      WEIR_RETURN_IF_ERROR(services_.ReplaceRulePolicies(both));
+    }
+    has_leftovers_ = has_leftovers_ || both.size() > set->policies.size();
+    absl::flat_hash_set<std::string_view> names;
+    for (const auto& [name, limits] : both) names.insert(name);
+    std::erase_if(leaving_, [&](const Leaving& retired) { return names.contains(retired.name); });
   }
   services_.rls.domains.store(set->tree.domains().size(), std::memory_order_relaxed);
   services_.rls.rules.store(set->tree.rules().size(), std::memory_order_relaxed);
@@ -137,12 +159,7 @@ absl::Status RlsRules::MakePolicies() {
 bool RlsRules::HasPolicies() {
   const std::uint64_t version = services_.policies.version();
   if (version == version_seen_) return true;
-  const std::shared_ptr<const Set> set = Get();
-  const bool has_all = std::ranges::all_of(set->policies, [this](const auto& wanted) {
-    const std::shared_ptr<const Policy> policy = services_.policies.Find(wanted.first);
-    return policy && policy->from_file && !policy->retired &&
-           std::ranges::equal(policy->limits, wanted.second, AreEqual);
-  });
+  const bool has_all = HasAll(services_.policies, Get()->policies);
   version_seen_ = has_all ? version : 0;
   return has_all;
 }
@@ -151,11 +168,19 @@ absl::Status RlsRules::MakeRoom(const PolicyFile& policies_of_rules) {
   absl::flat_hash_set<std::string_view> wanted;
   for (const auto& [name, limits] : policies_of_rules) wanted.insert(name);
   std::size_t others = 0;
+  std::size_t overridden = 0;  // of the others
   for (const std::shared_ptr<const Policy>& policy : services_.policies.All()) {
     const bool is_of_rules = policy->from_file && policy->name.starts_with(kRulePolicyPrefix);
-    if (is_of_rules && !wanted.contains(policy->name)) ++others;
+    if (!is_of_rules || wanted.contains(policy->name)) continue;
+    ++others;
+    if (!policy->overrides->empty()) ++overridden;
   }
   if (wanted.size() + others <= kRulePoliciesMax) return absl::OkStatus();
+  if (wanted.size() + overridden > kRulePoliciesMax) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("too many policies of rules: at most ", kRulePoliciesMax,
+                     " with those of rules that have left and have overrides"));
+  }
   PolicyFile present;
   for (const auto& policy : policies_of_rules) {
     if (services_.policies.Find(policy.first)) present.push_back(policy);
@@ -182,15 +207,17 @@ void RlsRules::NoteRetired() {
   for (const std::shared_ptr<const Policy>& policy : services_.policies.All()) {
     if (!IsRetiredRule(*policy)) continue;
     const Instant begin = since.try_emplace(policy->name, now).first->second;
-    const Nanos stays = std::max(TimeToFill(*policy), kRetiredTime);
-    leaving_.push_back({policy->name, begin, begin + stays});
+    leaving_.push_back({policy->name, begin, EndOf(*policy, begin)});
   }
   std::ranges::stable_sort(leaving_, {}, &Leaving::since);
 }
 
 void RlsRules::DeleteLeft(Instant now) {
   std::vector<Leaving> left;
-  for (const Leaving& retired : leaving_) {
+  for (Leaving& retired : leaving_) {
+    if (now < retired.ends) continue;
+    const std::shared_ptr<const Policy> policy = services_.policies.Find(retired.name);
+    if (policy) retired.ends = EndOf(*policy, retired.since);
     if (now >= retired.ends) left.push_back(retired);
   }
   if (left.empty()) return;
@@ -200,9 +227,11 @@ void RlsRules::DeleteLeft(Instant now) {
 
 void RlsRules::Delete(std::span<const Leaving> retired) {
   std::vector<PolicyId> deleted;
-  {
+  while (!retired.empty()) {
+    const auto step = retired.first(std::min(retired.size(), kDeletedAtOnce));
+    retired = retired.subspan(step.size());
     const Isolation isolation(services_.limiter.table());
-    for (const Leaving& one : retired) {
+    for (const Leaving& one : step) {
       const std::shared_ptr<const Policy> policy = services_.policies.Find(one.name);
       if (!policy || !IsRetiredRule(*policy) || !policy->overrides->empty()) continue;
       const absl::StatusOr<PolicyId> id = services_.policies.Delete(one.name);
@@ -213,6 +242,15 @@ void RlsRules::Delete(std::span<const Leaving> retired) {
   spdlog::info("deleted {} policies of rules that have left", deleted.size());
   const auto forget = [&upkeep = services_.upkeep, deleted] { upkeep.ForgetPolicies(deleted); };
   if (!services_.run_aside(forget, [] {}).ok()) forget();
+}
+
+void RlsRules::ShowError(const absl::Status& made) {
+  const std::string error(StdView(made.message()));
+  services_.rls.set_load_error(load_error_.empty() ? error : load_error_);
+  if (error != making_error_ && !made.ok()) {
+    spdlog::error("the rules are not in force: {}", EscapedForLog(error));
+  }
+  making_error_ = error;
 }
 
 RlsRules::Traces RlsRules::LookAtFiles() const {
@@ -231,14 +269,15 @@ RlsRules::Traces RlsRules::LookAtFiles() const {
 
 void RlsRules::Look() {
   if (services_.admission().loading()) return;
+  absl::Status made;
   if (!services_.is_primary()) {
     services_.rls.in_force.store(false);
     leaving_.clear();
     version_seen_ = 0;
   } else if (has_leftovers_ || !services_.rls.in_force.load() || !HasPolicies()) {
-    const absl::Status made = MakePolicies();
-    if (!made.ok()) spdlog::error("the rules are not in force: {}", StdView(made.message()));
+    made = MakePolicies();
   }
+  ShowError(made);
   if (services_.rls.in_force.load()) DeleteLeft(services_.clock.Now());
   Traces present = LookAtFiles();
   const bool is_still = present == seen_;

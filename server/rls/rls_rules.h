@@ -77,6 +77,9 @@ class RlsRules {
   [[nodiscard]] bool HasPolicies();
   // Retires and deletes policies, as far as these would be too many.
   absl::Status MakeRoom(const PolicyFile& policies_of_rules);
+  // Shows in INFO why the policies are not made, if no mistake of the last load is shown. Logs it
+  // if it is new.
+  void ShowError(const absl::Status& made);
   void NoteRetired();
   void DeleteLeft(Instant now);
   // Deletes those of these that are retired and have no override.
@@ -85,6 +88,8 @@ class RlsRules {
   Services& services_;
   Traces loaded_;                   // of the files at the last load
   Traces seen_;                     // at the last look
+  std::string load_error_;          // of the last load
+  std::string making_error_;        // of the last MakePolicies by Look
   bool has_leftovers_ = false;      // policies of the rules before those of set_
   std::vector<Leaving> leaving_;    // the oldest first
   std::uint64_t version_seen_ = 0;  // of the policies when they were those of the rules

@@ -85,7 +85,7 @@ class RlsCounters {
   std::atomic<std::uint64_t> loads{0};
   std::atomic<std::uint64_t> load_errors{0};
 
-  // Why the last load has failed; empty if it has succeeded.
+  // Why the last load has failed, or else why its rules are not in force; empty if neither.
   [[nodiscard]] std::string load_error() const {
     MutexLock lock(mutex_);
     return load_error_;

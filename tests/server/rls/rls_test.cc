@@ -271,12 +271,16 @@ TEST_F(RlsTest, AReloadOfTheSameRulesChangesNothing) {
   EXPECT_EQ(server_->services.policies.version(), version);
 }
 
-TEST_F(RlsTest, AClientsPolicyIsAnErrorOfTheLoad) {
+TEST_F(RlsTest, AClientsPolicyIsAnErrorOfTheRules) {
   EXPECT_TRUE(server_->services.policies.ReplaceFile({}, FilePart::kAll).ok());
   Conversation redis(*server_);
   redis.Run("RL.POLICY DEL rls:shop.user");
   redis.Run("RL.POLICY SET rls:shop.user 3/s");
-  EXPECT_THAT(std::string(rules_->MakePolicies().message()), HasSubstr("RL.POLICY DEL"));
+  rules_->Look();
+  EXPECT_THAT(server_->services.rls.load_error(), HasSubstr("RL.POLICY DEL"));
+  redis.Run("RL.POLICY DEL rls:shop.user");
+  rules_->Look();
+  EXPECT_EQ(server_->services.rls.load_error(), "");
 }
 
 TEST_F(RlsTest, ACallIsShownAsACommand) {
