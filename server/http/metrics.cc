@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <ranges>
@@ -176,20 +177,18 @@ void CollectIncompleteChecks(Scrape& scrape, Samples& samples) {
 
 // --- Of Envoy's rate limit service ---
 
-// Visits the domains, of which those beyond metrics-max-limits are one.
+// Visits the domains by their labels, of which those beyond metrics-max-limits are one.
 template <typename Visit>
 void ForEachDomain(Scrape& scrape, const Visit& visit) {
   const auto most = static_cast<std::size_t>(scrape.services.options.metrics_max_limits);
-  std::size_t domains = 0;
-  std::array<std::uint64_t, 3> others{};
+  std::map<std::string, std::array<std::uint64_t, 3>> by_label;
   scrape.services.rls.ForEachDomain([&](std::string_view domain, const RlsDomainCounts& counts) {
-    const std::array<std::uint64_t, 3> numbers = {counts.ok.load(), counts.over_limit.load(),
-                                                  counts.no_match.load()};
-    const bool is_own = domain == "(unknown)" || domains++ < most;
-    if (is_own) return visit(MetricLabel(domain), numbers);
-    for (std::size_t i = 0; i < others.size(); ++i) others[i] += numbers[i];
+    std::string label = MetricLabel(domain);
+    const bool is_own = domain == "(unknown)" || by_label.size() < most || by_label.contains(label);
+    AddTotals(by_label[is_own ? label : std::string(kOtherLimits)],
+              {counts.ok.load(), counts.over_limit.load(), counts.no_match.load()});
   });
-  if (domains > most) visit("(others)", others);
+  for (const auto& [label, sums] : by_label) visit(label, sums);
 }
 
 void CollectRlsCalls(Scrape& scrape, Samples& samples) {
