@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 
 #include "core/base/check.h"
 #include "core/base/status.h"
@@ -73,14 +74,18 @@ bool IsInlineLimit(std::span<const CachedLimit> policy, std::size_t position, Na
          !shape.shadow && shape.ban == Nanos{0};
 }
 
+std::string WordOf(std::string_view text) {
+  return absl::StrReplaceAll(AbslView(text), {{"%", "%25"}, {",", "%2C"}, {"=", "%3D"}});
+}
+
 // A call as MONITOR and SLOWLOG show it: rls shop user=7,path=/x +5 #2. `+n` are a descriptor's own
-// hits, `-n` negative ones, `#n` those of the call.
+// hits, `-n` negative ones, `#n` those of the call. In keys and values % , = are written %XX.
 std::vector<std::string> WordsOf(const RateLimitCall& call) {
   std::vector<std::string> words = {"rls", std::string(call.domain())};
   for (const CallDescriptor& descriptor : call.descriptors()) {
     std::string& text = words.emplace_back();
     for (const auto& [key, value] : descriptor.entries) {
-      absl::StrAppend(&text, text.empty() ? "" : ",", AbslView(key), "=", AbslView(value));
+      absl::StrAppend(&text, text.empty() ? "" : ",", WordOf(key), "=", WordOf(value));
     }
     const char* const sign = descriptor.gives_back ? "-" : "+";
     if (descriptor.hits) words.push_back(absl::StrCat(sign, *descriptor.hits));
