@@ -12,6 +12,7 @@
 
 #include "core/base/status.h"
 #include "core/policies/policies.h"
+#include "core/words/limit_grammar.h"
 #include "tests/support/temporary_directory.h"
 
 namespace weir {
