@@ -65,6 +65,11 @@ Services::Services(const Options& server_options, const Clock& server_clock,
     observers.Configure(now);
     client_memory.Enforce();
   });
+  // The rules own their names before they are read, so that no client takes one of them between a
+  // promotion and the next look at the rules.
+  if (!options.rls_config.empty()) {
+    WEIR_CHECK(policies.ReplaceFile({}, FilePart::kRules).ok());
+  }
 }
 
 std::size_t Services::CountBuckets(Instant now) const {

@@ -272,6 +272,18 @@ TEST(PolicyFileTest, ABadFileChangesNothing) {
   EXPECT_EQ(client.Show("RL.INSPECT k"), "[[\"@a#0\" 9 100 1 0]]");
 }
 
+// A replica that is promoted serves clients before it has looked at its rules.
+TEST(PolicyFileTest, NamesOfRulesAreNoClientsBeforeTheRulesAreInForce) {
+  Options options = DefaultOptions();
+  options.rls_config = "rules.yaml";
+  Conversation client(std::make_unique<TestServer>(options));
+  EXPECT_EQ(
+      client.Run("RL.POLICY SET rls:shop.user 5/s"),
+      "-ERR policy 'rls:shop.user' belongs to the rules of rls-config: change them there\r\n");
+  EXPECT_EQ(client.Run("RL.POLICY SET shop 5/s"), kOk);
+  EXPECT_EQ(Conversation().Run("RL.POLICY SET rls:shop.user 5/s"), kOk) << "without rls-config";
+}
+
 TEST(PolicyFileTest, NoFileIsNoReload) {
   TestServer server;
   const absl::Status reloaded = server.services.ReloadPolicies();
