@@ -40,9 +40,10 @@ struct DescriptorStatus {
   std::optional<AnsweredLimit> limit = {};  // none: no limit has decided
   std::uint32_t remaining = 0;
   std::uint32_t reset_seconds = 0;  // shown only with a limit
-  // Of a limit that is over: until the same would pass, or kNever. Not part of a status.
+  // The time after which a limit that is over admits the same hits; kNever if no time does. The
+  // message RateLimitResponse does not have it.
   std::optional<Nanos> retry_after = {};
-  bool is_quota = false;  // of a quota rule; likewise
+  bool is_quota = false;  // the rule is a quota rule; not in the message either
 
   friend bool operator==(const DescriptorStatus&, const DescriptorStatus&) = default;
 };

@@ -116,7 +116,7 @@ class SlicedKey {
   [[nodiscard]] Request One() const {
     return {{.key = "k", .limit = &limit_, .hash = limiter_.Hash("k")}};
   }
-  // Of the window that a request has been charged to.
+  // Returns the end of the window to which a request has been charged.
   [[nodiscard]] Instant WindowEnd(const Verdict& verdict) const {
     if (limit_.shape().algorithm == Algorithm::kFixedWindow) return now_ + verdict.reset_after;
     const Nanos since = now_.time_since_epoch();

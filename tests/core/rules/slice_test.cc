@@ -163,8 +163,8 @@ TEST(SliceTest, SeveralLimits) {
   EXPECT_EQ(Decide({}, wish).granted, 1000);
 }
 
-// What is granted is there, kept tokens are not granted, and the life ends with every window. What
-// is left after the slice is what RL.TAKE of as many would leave.
+// A slice has at most the units that are there, without the tokens that are kept. Its life ends no
+// later than any window. It leaves what RL.TAKE of as many units would leave.
 TEST(SliceTest, NeverMoreThanIsThere) {
   CheckLaw(3'000, [] {
     const Limit limit = *SometimesShadow(SometimesBan(AnyLimit()));
