@@ -144,6 +144,8 @@ Step DecideFixedWindow(const Limit& limit, Bucket bucket, Instant now, std::uint
     if (cost > 0) {
       WEIR_CHECK(window.used <= shape.count);
       step.bucket = Packed(window);
+      if (HasSpareBit(step.bucket)) [[unlikely]]
+        window.end = WrittenEnd(shape, window.end);
     }
   } else if (keep > count || cost > count - keep) {
     step.decision.retry_after = kNever;

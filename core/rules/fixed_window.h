@@ -26,7 +26,8 @@
 // is above 2^31 - 1 fills a wide one. Its windows end on a whole millisecond, rounded up when they
 // open, so the form changes no end. They last up to 1 ms longer than the period, which is at least
 // 1 s; aligned ones do not, as their period is in whole milliseconds. (If a policy's count is
-// raised beyond 2^31 - 1 in an open window, that window ends up to 1 ms later once it is wide.)
+// raised beyond 2^31 - 1 in an open window, that window ends up to 1 ms later from the time on at
+// which its bucket is wide: later than a client has been told before.)
 //
 // The windows of a limit with a calendar (calendar.h) are the calendar's days, weeks, months or
 // years, for all keys alike. Their lengths differ. All else is the same, with "the present window"

@@ -24,7 +24,7 @@ bool HasTokenBucket(const Limit& limit) noexcept {
 }
 
 // The most that one reservation may give back: a change that counts more than that is cut to it, so
-// that sums stay far from their maximum.
+// that a sum has room for thousands of them. One that has reached its maximum gives nothing back.
 std::uint64_t GivenBackMax(const Limit& limit, Nanos max_wait) noexcept {
   // A window's charge without its debt: the greatest count.
   if (!HasTokenBucket(limit)) return static_cast<std::uint64_t>(limit.window_used_max() / 2);
@@ -98,6 +98,14 @@ Bucket GiveBackToBucket(const Limit& limit, Bucket bucket, Instant now, const Es
       Add(present, TimeOfParts(charge.parts - given_back, denominator), denominator));
 }
 
+// The end of a window as it is in its widest bucket. A bucket that was wide keeps that end when it
+// is narrow again, and when the count has been lowered.
+Instant EndOfWidest(const LimitShape& shape, Bucket bucket) noexcept {
+  LimitShape widest = shape;
+  widest.count = CountMaxOf(shape);
+  return WrittenEnd(widest, FixedWindowOf(bucket).end);
+}
+
 Bucket GiveBackToWindow(const Limit& limit, Bucket bucket, Instant now, const Estimate& estimate,
                         std::uint64_t tokens, const SettlementSums& sums) noexcept {
   tokens -= std::min(tokens, Since(sums.given_back, estimate.sums.given_back));
@@ -106,8 +114,9 @@ Bucket GiveBackToWindow(const Limit& limit, Bucket bucket, Instant now, const Es
     return ReturnToSlidingWindow(limit, bucket, now, SlidingWindowOf(estimate.left).number, tokens);
   }
   const Instant end = FixedWindowOf(bucket).end;
-  const Instant then = FixedWindowOf(estimate.left).end;
-  const bool is_same = WrittenEnd(limit.shape(), end) == WrittenEnd(limit.shape(), then);
+  // Of two windows that end in one millisecond the sums tell what was given back between them.
+  const bool is_same =
+      EndOfWidest(limit.shape(), bucket) == EndOfWidest(limit.shape(), estimate.left);
   // The clamp would put another end in its place.
   const bool is_in_force = TimeToFull(limit, bucket, now) == end - now;
   return is_same && is_in_force ? RefundFixedWindow(limit, bucket, now, tokens) : bucket;
@@ -183,7 +192,7 @@ void CountTrim(const Limit& limit, Bucket before, Bucket after, Instant now, Nan
 void CountCharge(const Limit& limit, Bucket before, Bucket after, Instant now, std::uint64_t cost,
                  Nanos max_wait, SettlementSums& sums) noexcept {
   if (!limit.has_bucket()) return;
-  const std::uint64_t most = GivenBackMax(limit, max_wait);
+  std::uint64_t most = GivenBackMax(limit, max_wait);
   if (HasTokenBucket(limit)) {
     const std::uint32_t denominator = limit.emission().denominator;
     const Wide asked = Wide{cost} * static_cast<std::uint64_t>(limit.emission().period);
@@ -196,6 +205,10 @@ void CountCharge(const Limit& limit, Bucket before, Bucket after, Instant now, s
   const std::int64_t charged =
       UsedTokens(limit, after, now, max_wait) - UsedTokens(limit, before, now, max_wait);
   WEIR_CHECK(charged >= 0);
+  if (limit.shape().algorithm == Algorithm::kFixedWindow) {
+    // No reservation has more in the window than all that is used in it.
+    most = std::min(most, static_cast<std::uint64_t>(UsedTokens(limit, after, now, max_wait)));
+  }
   AddTo(sums.cut_off, std::min(most, cost - static_cast<std::uint64_t>(charged)));
 }
 

@@ -352,6 +352,9 @@ absl::StatusOr<Limit> MakeLimit(std::int64_t count, const Period& period, const 
   shape.ban = options.ban;
   absl::StatusOr<Limit> limit = Limit::Create(shape);
   if (limit.ok() || window || count <= kDenominatorMax) return limit;
+  // Only the count itself is worth a hint: not a mistake in the options.
+  const LimitShape plain{.count = count, .period = period.length, .burst = count};
+  if (Limit::Create(plain).ok()) return limit;
   return Error(limit.status().message(), CountHint(over));
 }
 

@@ -4,7 +4,8 @@
 //            | count ",held" *("," request-option) 5,held   at most 5 at a time (held_limit.h)
 //            | "@" policy *("," request-option)    @free   @free,cost=5
 //            | "unlimited" | "none"                always allowed; never allowed
-//     count  = digits ["k" | "M" | "G"]            decimal multiples; 1 to 2^63-1, windows 2^31-1;
+//     count  = digits ["k" | "M" | "G"]            decimal multiples; 1 to 2^63-1, fixed and
+//                                                  calendar 2^51-1, sliding and held 2^31-1;
 //                                                  "K" reads as "k"
 //     period = [digits] ("us" | "ms" | "s" | "m" | "h" | "d" | "w")
 //                                                  "s" is "1s"; 1us to 2^58 ns (9 years);

@@ -206,6 +206,36 @@ TEST_F(WideWindowTest, RaisedCountMovesAnOpenWindowsEndByLessThanAMillisecond) {
   EXPECT_EQ(Used(), 5 * kGiga) << "it is the reservation's window still";
 }
 
+TEST_F(WideWindowTest, ACountThatIsRaisedAndLoweredEndsNoReservation) {
+  Use(Owned(kGiga));
+  Expect({{Nanos{1}, kGiga / 2, Allowed(kGiga / 2, hours{1})}});
+  const Estimate first = EstimateOf(limit_, bucket_, kGiga / 2, {});
+  limit_ = Owned(10 * kGiga);
+  const Nanos left = hours{1} + milliseconds{1} - Nanos{1};
+  Expect({{Nanos{1}, 5 * kGiga, Allowed(9 * kGiga / 2, left)}});
+  Expect({{Nanos{1}, 0, Allowed(9 * kGiga / 2, left)}});
+  const Estimate second = EstimateOf(limit_, bucket_, 5 * kGiga, {});
+  SettlementSums sums;
+  bucket_ = SettleLimit(limit_, bucket_, kNow + Nanos{2}, second, 0, max_wait_, sums);
+  EXPECT_EQ(bucket_, Window(hours{1} + milliseconds{1}, kGiga / 2)) << "narrow, as it was";
+  limit_ = Owned(kGiga);
+  bucket_ = SettleLimit(limit_, bucket_, kNow + Nanos{3}, first, 0, max_wait_, sums);
+  EXPECT_EQ(Used(), 0);
+}
+
+// So that thousands of such charges leave room in the sum.
+TEST_F(WideWindowTest, AChargeThatIsCutCountsAtMostWhatIsUsed) {
+  Use(Owned(1'000));
+  SettlementSums sums;
+  for (int i = 1; i <= 3; ++i) {
+    const std::uint64_t cost = 9'000'000'000'000'000;
+    const Bucket charged = ChargeLimit(limit_, bucket_, kNow, cost, max_wait_);
+    CountCharge(limit_, bucket_, charged, kNow, cost, max_wait_, sums);
+    bucket_ = charged;
+    EXPECT_EQ(sums.cut_off, static_cast<std::uint64_t>(i) * 2'000);
+  }
+}
+
 TEST_F(WideWindowTest, BansAreNarrow) {
   Use(FixedOf(10 * kGiga, hours{1}, minutes{90}));
   Expect({{seconds{0}, 9 * kGiga, Allowed(kGiga, hours{1})},
