@@ -34,14 +34,15 @@ bool CanBeTat(const Limit& limit, bool has_one_shape, Bucket bucket) noexcept {
 
 bool CanBeFixed(const LimitShape& shape, Nanos ban, std::int64_t used_max,
                 FixedWindow window) noexcept {
+  // A count that needs whole milliseconds may have been an owner's.
+  const LimitShape greatest{.count = used_max / 2};
   if (window.used == kBannedUsed) {
-    return ban > Nanos{0} && window.end <= kInstantMax + std::max(ban, shape.period);
+    const Instant last = WrittenEnd(greatest, kInstantMax + std::max(ban, shape.period));
+    return ban > Nanos{0} && window.end <= last;
   }
   const Nanos longest = shape.has_calendar() ? LongestWindow(shape.calendar.unit) : shape.period;
   const bool is_aligned =
       !shape.aligned || window.end.time_since_epoch() % shape.period == Nanos{0};
-  // A count that needs whole milliseconds may have been an owner's.
-  const LimitShape greatest{.count = used_max / 2};
   return window.end <= WrittenEnd(greatest, kInstantMax + longest) && window.used <= used_max &&
          is_aligned;
 }

@@ -102,6 +102,7 @@ void RespWriter::Array(std::size_t values) { Header('*', static_cast<std::int64_
 
 void RespWriter::ArrayOf(std::size_t values, std::span<const std::int64_t> first) {
   WEIR_CHECK(first.size() <= kFirstIntegersMax);
+  WEIR_DCHECK(first.size() <= values);
   std::array<char, (1 + kFirstIntegersMax) * kNumberLineBytesMax> lines;
   char* const end = lines.data() + lines.size();
   char* begin = end;

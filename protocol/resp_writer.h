@@ -67,7 +67,7 @@ class RespWriter {
 
   void Array(std::size_t values);
   // Writes the header of an array and the first of its values, at a lower cost than one by one.
-  // Requires: at most kFirstIntegersMax integers.
+  // Requires: at most kFirstIntegersMax integers, and no more than `values`.
   static constexpr std::size_t kFirstIntegersMax = 5;
   void ArrayOf(std::size_t values, std::span<const std::int64_t> first);
   void Set(std::size_t values);

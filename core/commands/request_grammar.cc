@@ -308,8 +308,8 @@ bool ReadPlain(std::span<const std::string_view> words, LimitMemo& memo, KeyHash
   if (words.size() != 2 || !needs_no_option) return false;
   LimitMemo::Entry* const entry = memo.FindRecent(words[1]);  // A keyword is in no memo.
   if (!entry || entry->word.kind == LimitWord::Kind::kPolicy) return false;
-  if (entry->limits.front().limit.is_held()) return false;
   CachedLimit& known = entry->limits.front();
+  if (known.limit.is_held()) return false;
   parsed.checks.push_back({words[0], &known.limit, known.cost.value_or(1), &known.hint,
                            hashes.Next(words[0]), known.keep.value_or(0)});
   parsed.limits.push_back(&known);

@@ -229,9 +229,8 @@ void LimiterRestore::RestorePartition(std::size_t partition,
   slots.reserve(buckets.size());
   for (const RestoredBucket& bucket : buckets) {
     WEIR_CHECK(NumberOf(bucket.key.limit) < table_.registry.used());
-    const bool has_form = HasFormOf(table_.registry.Get(bucket.key.limit), bucket.bucket);
-    const Bucket kept = has_form ? bucket.bucket : WithoutSpareBit(bucket.bucket);
-    const bool is_distinct = slots.emplace(bucket.key, kept).second;
+    WEIR_DCHECK(HasFormOf(table_.registry.Get(bucket.key.limit), bucket.bucket));
+    const bool is_distinct = slots.emplace(bucket.key, bucket.bucket).second;
     WEIR_CHECK(is_distinct);
     table_.registry.AddBucket(bucket.key.limit);
   }

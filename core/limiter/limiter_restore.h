@@ -59,7 +59,8 @@ class LimiterRestore {
     Bucket bucket;
   };
   // Restores the buckets of a partition. If there is no room for all, those with the greatest used
-  // share at `now` stay. Requires: an empty partition; distinct buckets of restored limits.
+  // share at `now` stay. Requires: an empty partition; distinct buckets of restored limits, each of
+  // a form that its limit has (HasFormOf).
   void RestorePartition(std::size_t partition, std::span<const RestoredBucket> buckets,
                         Instant now);
   // Restores an open hold or a mark, for no user. Returns false, with nothing changed, if there are

@@ -64,7 +64,8 @@ class LimitMemo {
   // unknown or retired policy. At most kChecksMax calls between two BeginRequest.
   [[nodiscard]] absl::StatusOr<Entry*> Read(std::string_view text);
 
-  // The same for a word that was read lately; null for most others.
+  // Returns the same for a word that was read lately, and null for most others. No keyword is
+  // found, since Read fails for it. Requires: a call of BeginRequest, as Read does.
   [[nodiscard]] Entry* FindRecent(std::string_view text) noexcept {
     const Recent& recent = RecentOf(text);
     const bool is_it = recent.entry && recent.entry->version == version_ && *recent.text == text;

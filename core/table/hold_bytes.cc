@@ -76,6 +76,7 @@ void AppendHoldValue(const SavedHold& hold, std::string& out) {
     AppendNumber(NumberOf(part.limit), out);
     AppendNumber(part.cost, out);
     if (hold.settled) continue;
+    WEIR_CHECK(!part.is_held());  // SavedHold has no mark of a held limit.
     AppendBucketValue(part.left, out);
     AppendSumsValue(part.sums, out);
     if (hold.intervals.empty()) continue;

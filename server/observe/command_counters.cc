@@ -1,5 +1,6 @@
 #include "server/observe/command_counters.h"
 
+#include "core/base/check.h"
 #include "server/commands/command_table.h"
 
 namespace weir {
@@ -14,6 +15,7 @@ CommandCounterTable::~CommandCounterTable() {
 }
 
 CommandCounters& CommandCounterTable::Make(const CommandSpec& spec) {
+  WEIR_DCHECK(IsRow(spec) || &spec == &RateLimitCallSpec());
   CommandCounters* const counts = std::make_unique<CommandCounters>().release();
   CountersOf(spec).store(counts, std::memory_order_release);
   return *counts;

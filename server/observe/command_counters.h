@@ -66,10 +66,12 @@ class CommandCounterTable {
   [[nodiscard]] const CommandCounters* Find(const CommandSpec& spec) const noexcept;
 
  private:
-  [[nodiscard]] std::atomic<CommandCounters*>& CountersOf(const CommandSpec& spec) const noexcept {
+  [[nodiscard]] bool IsRow(const CommandSpec& spec) const noexcept {
     const std::less<> less;
-    const bool is_row = !less(&spec, first_row_) && less(&spec, first_row_ + rows_);
-    return places_[is_row ? static_cast<std::size_t>(&spec - first_row_) : rows_];
+    return !less(&spec, first_row_) && less(&spec, first_row_ + rows_);
+  }
+  [[nodiscard]] std::atomic<CommandCounters*>& CountersOf(const CommandSpec& spec) const noexcept {
+    return places_[IsRow(spec) ? static_cast<std::size_t>(&spec - first_row_) : rows_];
   }
   [[nodiscard]] CommandCounters& Make(const CommandSpec& spec);
 
