@@ -10,16 +10,19 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/base/status.h"
+#include "core/policies/policies.h"
 #include "core/table/hold.h"
 #include "tests/random/generators.h"
 #include "tests/random/property.h"
 #include "tests/support/bad_requests.h"
+#include "tests/support/policy_limits.h"
 
 namespace weir {
 namespace {
@@ -196,6 +199,22 @@ TEST_F(RequestGrammarTest, SecondReadingIsTheSame) {
       EXPECT_EQ(second->GroupOf(0), 0U);
       EXPECT_FALSE(second->with_limits || second->at || second->checks.has_alternatives());
     }
+  }
+}
+
+// A policy may have several limits, and others for one key, so its word alone decides nothing.
+TEST(RequestGrammarPoliciesTest, SecondReadingLooksForOverrides) {
+  const KeyHasher hasher{HashSecret{}};
+  Policies policies;
+  LimitMemo memo(&policies);
+  ASSERT_TRUE(policies.Set("p", LimitsOf({"10/s", "100/m"})).ok());
+  ASSERT_TRUE(policies.Override("p", "l", LimitsOf({"7/s"})).ok());
+  for (const auto& [key, limits] :
+       std::vector<std::pair<std::string_view, std::size_t>>{{"k", 2}, {"l", 1}, {"k", 2}}) {
+    const std::array<std::string_view, 2> words = {key, "@p"};
+    const absl::StatusOr<ParsedRequest> parsed = ParseRequest(words, memo, KeyHashes(hasher));
+    ASSERT_TRUE(parsed.ok());
+    EXPECT_EQ(parsed->checks.size(), limits) << key;
   }
 }
 
