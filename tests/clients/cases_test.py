@@ -40,7 +40,6 @@ scripted_server.py; "drop": true closes all connections; "sentinels": what each 
 import json
 import queue
 import re
-import socket
 import sys
 import tempfile
 import threading
@@ -48,7 +47,7 @@ import unittest
 
 import case_programs
 from scripted_server import ScriptedSentinel, ScriptedServer, to_resp
-from weir_e2e import DEADLINE
+from weir_e2e import DEADLINE, free_port
 
 PATIENT_MS = int(DEADLINE * 1000)  # a deadline that is long enough for a busy machine
 TRICKLE_SECONDS = 0.05
@@ -167,7 +166,7 @@ class Conversation:
         if match[1] == "server":
             return f"127.0.0.1:{self._server.port}"
         sentinel = self._sentinels[int(match[1].removeprefix("sentinel"))]
-        return f"127.0.0.1:{_closed_port() if sentinel is None else sentinel.port}"
+        return f"127.0.0.1:{free_port() if sentinel is None else sentinel.port}"
 
     def _assert_asks(self, words, request):
         asked = " ".join(words)
@@ -203,12 +202,6 @@ def _trickle(connection, reply):
             pace.wait(TRICKLE_SECONDS)
     except OSError:
         pass  # the client has closed the connection
-
-
-def _closed_port():
-    with socket.socket() as unheard:
-        unheard.bind(("127.0.0.1", 0))
-        return unheard.getsockname()[1]
 
 
 def _refusal(wanted):

@@ -7,7 +7,7 @@ import unittest
 
 from cases_test import Conversation
 from cpp_client import OK, CppClientTest
-from weir_e2e import DEADLINE, NEVER
+from weir_e2e import DEADLINE, NEVER, free_port
 
 
 class CppTest(CppClientTest):
@@ -148,7 +148,7 @@ class CppTest(CppClientTest):
 
     # Goal: at most 16 calls wait, and the end of the server ends them.
     def test_waits(self):
-        server = self.launch("--port", "0")
+        server = self.launch("--port", str(free_port()))
         limiter = self.limiter(url=self.url(server))
         self.assertTrue(limiter.call("wait", 1000, "k", "100/s").startswith("allowed"))
         self.assertTrue(limiter.call("wait", 1, "l", "1/m").startswith("allowed"))

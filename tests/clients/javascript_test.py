@@ -20,7 +20,7 @@ import npm
 from cases_test import PATIENT_MS, Program
 from scripted_server import ScriptedServer
 from tls_servers import TlsServerTest
-from weir_e2e import DEADLINE, NEVER, client_environment
+from weir_e2e import DEADLINE, NEVER, client_environment, free_port
 
 # The most seconds that a call with the default deadline of 50 ms may take on a busy machine.
 BOUND_SECONDS = 2
@@ -166,7 +166,7 @@ class LimiterTest(ClientTest):
 
     # Goal: at most 16 calls wait, and the end of the server ends them.
     def test_waits(self):
-        server = self.launch("--port", "0")
+        server = self.launch("--port", str(free_port()))
         url = self.url(server)
         ended = []
 

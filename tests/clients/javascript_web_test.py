@@ -17,7 +17,7 @@ import unittest
 import case_programs
 import npm
 from cases_test import PATIENT_MS, Program
-from weir_e2e import DEADLINE, NEVER, ServerTest
+from weir_e2e import DEADLINE, NEVER, ServerTest, free_port
 
 LIMIT = f"3/{NEVER},fixed,name=few"
 PREFLIGHT = {"access-control-request-method": "POST"}
@@ -39,7 +39,7 @@ class MiddlewareTests:
 
     def setUp(self):
         super().setUp()
-        self.server = self.launch("--port", "0")
+        self.server = self.launch("--port", str(free_port()))
         self.server.port
 
     def protect(self, limiter=None, **options):

@@ -7,11 +7,13 @@ library that then automatically sends the request again is charged twice.
 import socket
 import threading
 
+from weir_e2e import free_port
+
 
 class LossyPort:
     def __init__(self, server_port):
         self._server_port = server_port
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server(("127.0.0.1", free_port()))
         self.port = self._listener.getsockname()[1]
         threading.Thread(target=self._listen, daemon=True).start()
 

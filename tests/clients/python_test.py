@@ -14,7 +14,7 @@ import weir_client.aio
 from scripted_server import ScriptedServer
 from tls_servers import TlsServerTest
 from weir_client import Limited, Mistake, Unavailable
-from weir_e2e import DEADLINE, NEVER
+from weir_e2e import DEADLINE, NEVER, free_port
 
 # The most seconds that a call with the default deadline of 50 ms may take on a busy machine.
 BOUND_SECONDS = 2
@@ -327,7 +327,7 @@ class ThreadLimiterTest(LimiterTests, TlsServerTest):
 
     # Goal: at most 16 calls wait, and the end of the server ends them.
     def test_waits(self):
-        server = self.launch("--port", "0")
+        server = self.launch("--port", str(free_port()))
         limiter = self.limiter(self.url(server))
         self.assertTrue(limiter.wait(1, "k", "100/s").allowed)
         self.assertEqual(limiter.wait(0.001, "k", "1/m", "COST", 1).reason, "allowed")

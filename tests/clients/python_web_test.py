@@ -43,7 +43,7 @@ class MiddlewareTests:
 
     def setUp(self):
         super().setUp()
-        self.server = self.launch("--port", "0")
+        self.server = self.launch("--port", str(free_port()))
         self.server.port
 
     def protected(self, limiter_options=None, **options):

@@ -4,6 +4,8 @@ import contextlib
 import socket
 import threading
 
+from weir_e2e import free_port
+
 CLOSED = "lost"  # a reply: the connection is closed
 SILENT = "silent"  # a reply: none
 
@@ -25,7 +27,7 @@ class Listener:
     """Accepts connections; for each one `serve` runs in a thread."""
 
     def __init__(self):
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server(("127.0.0.1", free_port()))
         self._connections = []
         self.port = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()

@@ -20,7 +20,7 @@ import threading
 import time
 import unittest
 
-from weir_e2e import DEADLINE, NEVER, Client, ServerTest, encode, scaled
+from weir_e2e import DEADLINE, NEVER, Client, ServerTest, encode, free_port, scaled
 
 CLIENTS = 4
 KEYS = [f"key:{i}" for i in range(8)]
@@ -115,7 +115,8 @@ class RestartedServerTest(ServerTest):
         self.random = random.Random(self.seed)
 
     def start_loaded(self, *options):
-        server = self.launch("--port", "0", "--data-dir", f"{self.directory}/data", *options)
+        server = self.launch(
+            "--port", str(free_port()), "--data-dir", f"{self.directory}/data", *options)
         server.wait_for_log(r"loaded \d+ buckets")
         return server
 

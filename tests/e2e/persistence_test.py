@@ -7,7 +7,7 @@ import stat
 import time
 import unittest
 
-from weir_e2e import DEADLINE, NEVER, Error, ServerTest, encode, scaled
+from weir_e2e import DEADLINE, NEVER, Error, ServerTest, encode, free_port, scaled
 
 LIMIT = f"100/{NEVER}"
 
@@ -18,7 +18,7 @@ class PersistenceTest(ServerTest):
         self.data = os.path.join(self.directory, "data")
 
     def start_loaded(self, *options):
-        server = self.launch("--port", "0", "--data-dir", self.data, *options)
+        server = self.launch("--port", str(free_port()), "--data-dir", self.data, *options)
         server.wait_for_log(r"loaded \d+ buckets")
         return server
 

@@ -4,7 +4,7 @@ import os
 import signal
 import unittest
 
-from weir_e2e import NEVER, ServerTest, run_all, scaled
+from weir_e2e import NEVER, ServerTest, free_port, run_all, scaled
 
 GOOD = f'[policies]\nfree = ["5/{NEVER}", "9/{NEVER}"]\ninternal = "unlimited"\n'
 OTHER = f'[policies]\nfree = ["7/{NEVER},fixed"]\npaid = "50/{NEVER}"\n'
@@ -108,7 +108,7 @@ class PolicyTest(ServerTest):
         path = self.write("policies.toml", '[policies]\nfile = "1000/300d"\n')
         data = ("--data-dir", os.path.join(self.directory, "data"), "--durability", "always",
                 "--policies", path)
-        server = self.launch("--port", "0", *data)
+        server = self.launch("--port", str(free_port()), *data)
         server.wait_for_log("loaded 0 buckets")
         client = self.connect(server)
         client.call("RL.POLICY", "SET", "own", "1000/300d")
@@ -129,7 +129,7 @@ class PolicyTest(ServerTest):
                 self.assertTrue(0 < waits[key, policy] <= most, waits)
             self.assertGreater(waits["b", "@file"], 200 * 86_400_000)
             server.kill()
-            server = self.launch("--port", "0", *data)
+            server = self.launch("--port", str(free_port()), *data)
             server.wait_for_log("loaded 6 buckets")
             client = self.connect(server)
 

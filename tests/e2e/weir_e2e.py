@@ -73,7 +73,9 @@ def _lock_ports(end):
 def free_port():
     """A port that no other test takes while this process runs, nor the kernel for a connection.
 
-    It is below those that the kernel gives out. A lock is on many, as some tests ask for hundreds.
+    It is below those that the kernel gives out: such a port would be that of another test's server
+    as soon as this one's is dead, and the clients that still ask it would ask that one. A lock is
+    on many ports, as some tests ask for hundreds.
     """
     with open("/proc/sys/net/ipv4/ip_local_port_range") as file:
         end = max(int(file.read().split()[0]), 20_000)
@@ -374,7 +376,7 @@ class ServerTest(unittest.TestCase):
 
     def start(self, *options, **settings):
         """Starts a server that listens; it must end cleanly when the test ends."""
-        server = self.launch("--port", "0", *options, **settings)
+        server = self.launch("--port", str(free_port()), *options, **settings)
         server.port  # waits until it listens
         self.addCleanup(self._check_end, server)
         return server

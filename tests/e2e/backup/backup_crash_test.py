@@ -15,7 +15,7 @@ import shutil
 import unittest
 
 from crash_test import ANSWERS, CLIENTS, KEYS, LIMIT, TOKENS, Countdown, Load, Talker
-from weir_e2e import Client, ServerTest, scaled
+from weir_e2e import Client, ServerTest, free_port, scaled
 
 CYCLES = scaled(20)
 BACKUPS = scaled(10)
@@ -57,7 +57,7 @@ class BackupCrashTest(ServerTest):
         self.backups = f"{self.directory}/backups"
 
     def start_loaded(self, data, *options):
-        server = self.launch("--port", "0", "--data-dir", data, *options)
+        server = self.launch("--port", str(free_port()), "--data-dir", data, *options)
         server.wait_for_log(r"loaded \d+ buckets.* and 0 bad records")
         return server
 

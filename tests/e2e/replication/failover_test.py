@@ -254,7 +254,7 @@ class DeposedTest(ReplicationTest):
         self.promote(replica)
         self.assertEqual(replica.call("RL.ALLOW", "a", WORDS)[1], TOKENS - 2)
         # A restart does not make it forget, and it may follow.
-        server = self.launch("--port", "0", *options)
+        server = self.launch("--port", str(free_port()), *options)
         client = self.connect(server)
         await_true(lambda: fields(client, "persistence")["loading"] == "0", server.log)
         self.assertEqual(fields(client)["deposed"], "1")

@@ -108,7 +108,8 @@ class ReplicationCutsTest(ReplicationTest):
 
     def launch_replica(self, *options):
         follow = f"127.0.0.1 {self.proxy.port}"
-        return self.launch("--port", "0", "--replicaof", follow, "--repl-timeout", "1s", *options)
+        return self.launch("--port", str(free_port()), "--replicaof", follow,
+                           "--repl-timeout", "1s", *options)
 
     def data(self, name):
         return ("--data-dir", os.path.join(self.directory, name), "--snapshot-interval", "20ms")

@@ -7,7 +7,7 @@ on a busy machine by SLACK_MS at most.
 
 import time
 
-from weir_e2e import DEADLINE, NEVER, Client, Error, ServerTest, encode, let_others_run
+from weir_e2e import DEADLINE, NEVER, Client, Error, ServerTest, encode, free_port, let_others_run
 
 SLACK_MS = 1000
 PARTITIONS = 4096
@@ -116,7 +116,7 @@ class ReplicationTest(ServerTest):
 
     def start_mortal(self, *options):
         """A server that the test kills."""
-        server = self.launch("--port", "0", *options)
+        server = self.launch("--port", str(free_port()), *options)
         server.port  # waits until it listens
         return server
 

@@ -285,7 +285,8 @@ class StartMatrixTest(ReplicationTest):
         passwords, environment = self.passwords_of(start)
         wanted = expected(start)
         for _ in range(2):
-            server = self.launch("--port", "0", *options, *passwords, environment=environment)
+            server = self.launch(
+                "--port", str(free_port()), *options, *passwords, environment=environment)
             if wanted is None:
                 self.assertEqual(server.wait(), 1, server.log())
                 self.assertRegex(server.log(), "weir-server: data directory .*Corruption: ")
