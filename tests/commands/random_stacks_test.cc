@@ -252,7 +252,7 @@ rc::Gen<Limit> AnyKindOfLimit() {
 TEST(RandomStacksTest, AreAnsweredAsLogsWould) {
   using What = Turn::What;
   // The module's histories have a process each.
-  CheckHistories<HostHistory>(Host::IsModule() ? 300 : 3'000, AnyKindOfLimit(),
+  CheckHistories<HostHistory>(Host::IsModule() ? 100 : 1'000, AnyKindOfLimit(),
                               {{40, What::kDecide},
                                {10, What::kPeek},
                                {10, What::kTake},
