@@ -56,8 +56,10 @@ std::optional<Place> ReadPlace(std::string_view path) {
 
 bool IsRead(const HttpHead& head) { return head.method == "GET" || head.method == "HEAD"; }
 
-// Appends the name, the limits and the state of a policy, as fields. `file`: the policy file.
-void AppendPolicy(const Policy& policy, std::string_view file, JsonWriter json) {
+// Appends the name, the limits and the state of a policy, as fields.
+void AppendPolicy(const Policy& policy, const Options& options, JsonWriter json) {
+  const bool is_of_rule = !options.rls_config.empty() && policy.name.starts_with(kRulePolicyPrefix);
+  const std::string_view file = is_of_rule ? options.rls_config : options.policies;
   const bool is_known = policy.from_file && !policy.retired && !file.empty();
   json.Field("name", policy.name);
   AppendLimits(policy.limits, json);
@@ -77,9 +79,9 @@ void ListPolicies(HttpExchange& exchange) {
   list->all = policies.size();
   list->most = policies.size();
   list->append_next = [policies = std::move(policies), next = std::size_t{0},
-                       &file = exchange.services().options.policies](JsonWriter json) mutable {
+                       &options = exchange.services().options](JsonWriter json) mutable {
     const Policy& policy = *policies[next++];
-    AppendPolicy(policy, file, json.Object());
+    AppendPolicy(policy, options, json.Object());
     json.Field("overrides", policy.overrides->size()).EndObject();
     return true;
   };
@@ -96,7 +98,7 @@ void ShowPolicy(HttpExchange& exchange, std::string_view name) {
   if (!policy) return exchange.Fail(404, absl::StrCat("ERR ", UnknownPolicy(name).message()));
   auto list = std::make_unique<ListAnswer>();
   JsonWriter json(list->json);
-  AppendPolicy(*policy, exchange.services().options.policies, json.Object());
+  AppendPolicy(*policy, exchange.services().options, json.Object());
   json.Array("overrides");
   list->all = policy->overrides->size();
   list->most = kOverridesShown;

@@ -7,6 +7,11 @@ export function policyLine(name, limits) {
   return `${key} = [${limits.map((limit) => JSON.stringify(limit)).join(', ')}]`;
 }
 
+// What the rule of a policy says in the files of rls-config.
+function ruleLimits(limits) {
+  return `rate_limit: {limits: ${JSON.stringify(limits)}}`;
+}
+
 // The file that a policy of /api/policies has to be changed in; null if a command changes it. A
 // replica does not know its primary's file by name.
 export function fileOf(policy) {
@@ -16,6 +21,8 @@ export function fileOf(policy) {
 // The part of showChange()'s options that says what to type. `policy`: as it is now, or null.
 export function waysToSet(name, limits, policy) {
   const file = fileOf(policy);
+  // The server looks for changes of rules each second.
+  if (file && name.startsWith('rls:')) return {file, line: ruleLimits(limits)};
   return file ? {file, line: policyLine(name, limits), command: redisCli('RL.POLICY', 'RELOAD')}
     : {command: redisCli('RL.POLICY', 'SET', name, ...limits)};
 }
