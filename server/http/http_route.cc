@@ -130,6 +130,7 @@ constexpr auto kAdminRoutes = std::to_array<HttpRoute>({
     ApiRoute("/api/now", kReads, ApiNow),
     ApiRoute("/api/peek", "POST", ApiPeek),
     ApiRoute("/api/policies/", "GET, HEAD, POST, DELETE", ApiPolicies),
+    ApiRoute("/api/rls", kReads, ApiRls),
     ApiRoute("/api/simulate", "POST", ApiSimulate),
     ApiRoute("/api/top", kReads, ApiTop),
     {.path = "/api/",

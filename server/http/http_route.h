@@ -79,6 +79,9 @@ void ApiNow(HttpExchange& exchange);
 // server/page/api_policies.cc
 void ApiPolicies(HttpExchange& exchange);
 
+// server/page/api_rls.cc
+void ApiRls(HttpExchange& exchange);
+
 // server/page/api_top.cc
 void ApiLimit(HttpExchange& exchange);
 void ApiTop(HttpExchange& exchange);

@@ -25,18 +25,20 @@ function decoded(text) {
   }
 }
 
-// The view of a reason of the verdict. Most pages are closed without it, so it is loaded when it is
-// wanted.
-function healthLater(code) {
+// A view that most pages are closed without, so it is loaded when it is wanted. `load` imports it.
+function later(title, load, asksServer = false) {
   const root = h('div', {class: 'stack'});
   let view = null;
+  let wake = () => {};
   return {
     root,
-    title: 'Health',
-    asksServer: true,
+    title,
+    asksServer,
+    wake: (poll) => { wake = poll; },
     async poll() {
       if (!view) {
-        view = (await import('./app/health_view.js')).healthView(code);
+        view = await load();
+        view.wake?.(wake);
         root.append(view.root);
       }
       await view.poll();
@@ -53,7 +55,9 @@ const VIEWS = {
   key: (rest) => rest ? keyView(rest) : keyChoiceView(),
   try: (rest) => tryView(rest ? decoded(rest) : ''),
   policies: (rest) => rest ? policyView(decoded(rest)) : policiesView(),
-  health: healthLater,
+  health: (code) => later('Health',
+    async () => (await import('./app/health_view.js')).healthView(code), true),
+  rules: () => later('Rules', async () => (await import('./app/rules.js')).rulesView()),
   about: aboutView,
 };
 

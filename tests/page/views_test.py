@@ -1,6 +1,9 @@
 """The views of the live page beside their numbers: words, order, help, and the layout."""
 
+import signal
+
 from page_case import HOSTILE, USERS, VIEWS, PageCase, main
+from weir_e2e import free_port
 
 PHONE = 390
 NARROWEST = 320
@@ -51,6 +54,26 @@ class ViewsTest(PageCase):
         self.browser.await_text(".facts", r"Latency, p99\s+[\d.,]+ .?s")
         note = self.browser.run("return document.querySelector('.facts div').title")
         self.assertRegex(note, r"in the last \d+ s$")
+        self.expect_no_trouble()
+
+    def test_rules_of_envoys_service_have_a_table(self):
+        port = free_port()
+        path = self.write("rules.yaml", "domain: shop\ndescriptors:\n- key: user\n"
+                          "  rate_limit: {unit: hour, requests_per_unit: 2}\n"
+                          "  descriptors:\n  - {key: path, value: /api/*}\n")
+        server = self.start_page(f"--rls-config={path}", f"--http-port={port}")
+        self.go("policies")
+        self.browser.await_text("main", "from rules.yaml")
+        self.browser.click_text("a", "rules of Envoy\u2019s rate limit service")
+        row = r"shop \u203a user\s+2/h,fixed,aligned\s+0\s*/s\s+0\s*/s"
+        self.browser.await_text("tbody", row + r"\s+shop \u203a user \u203a path: /api/\* no limit")
+        self.browser.await_text("main", "Rules: 2, domains: 1. Loads since the start: 1, and 0")
+        self.write("rules.yaml", "domain: ''\n")
+        server.process.send_signal(signal.SIGHUP)
+        self.browser.await_text(".error", "The files have a mistake; .*rules.yaml:1")
+        self.browser.await_text("tbody", row)
+        self.browser.resize(NARROWEST, PHONE_HEIGHT)
+        self.browser.until("return document.documentElement.scrollWidth <= window.innerWidth")
         self.expect_no_trouble()
 
     def test_a_fact_has_a_sentence(self):

@@ -102,8 +102,10 @@ export function policiesView() {
     h('th', {scope: 'col'}, 'Policy'), h('th', {scope: 'col'}, 'Limits'),
     h('th', {scope: 'col', class: 'number'}, 'Overrides'))), body);
   const rights = rightsNote();
+  const rules = h('p', {class: 'note', hidden: true}, 'Those that begin with rls: are of the ',
+    h('a', {href: '#/rules'}, 'rules of Envoy\u2019s rate limit service'), '.');
   const root = h('div', {class: 'stack'},
-    h('section', {class: 'card'}, h('h1', {}, 'Policies'), empty, table),
+    h('section', {class: 'card'}, h('h1', {}, 'Policies'), rules, empty, table),
     h('section', {class: 'card'}, h('h2', {}, 'New policy'), rights.root, newPolicyForm()));
   return {
     root,
@@ -111,6 +113,7 @@ export function policiesView() {
     async poll() {
       const {policies} = await get('/api/policies');
       updateRows(body, policies, (one) => one.name, policyRow);
+      setHidden(rules, !policies.some(({name, from_file}) => from_file && name.startsWith('rls:')));
       setHidden(empty, policies.length > 0);
       setHidden(table, policies.length === 0);
       rights.update();

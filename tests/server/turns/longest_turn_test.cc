@@ -345,6 +345,7 @@ std::vector<PathRow> PathRows() {
       {Face::kAdmin, "/api/policies/"},
       {Face::kAdmin, "/api/policies/p0"},
       {Face::kAdmin, "/api/policies/long0"},
+      {Face::kAdmin, "/api/rls"},
       {Face::kAdmin, "/api/simulate", Simulation()},
       {Face::kAdmin, "/api/top"},
       // The page may change nothing where clients need no password. It resets as RL.RESET does.

@@ -1,0 +1,109 @@
+// The view of the rules of Envoy's rate limit service: a row for each limit of a rule.
+import {get} from './api.js';
+import {h, quantity, setHidden, setText, updateRows} from './dom.js';
+import {NONE, count, rate} from './format.js';
+import {Rates} from './rates.js';
+import {filterField, rowsShown} from './sorting.js';
+
+const MEAN_SECONDS = 10;  // over which the rates of rows are means
+const NAMES = ['allowed', 'denied'];
+// More rules are asked for so often only.
+const RULES_AT_ONCE = 1000;
+const MANY_EVERY_MS = 10_000;
+
+// "shop \u203a user \u203a path: /api/*"
+function pathText({domain, path}) {
+  const levels = path.map(({key, value}) => value === null ? key : `${key}: ${value}`);
+  return [domain, ...levels].join(' \u203a ');
+}
+
+// A row for each limit of a rule, and one for a rule without.
+function rowsOf(rule, place) {
+  const limits = rule.limits.length > 0 ? rule.limits : [null];
+  return limits.map((limit, i) => ({
+    id: `${place}#${i}`, rule, limit, path: pathText(rule), name: `@${rule.policy}#${i}`,
+  }));
+}
+
+function ruleRow() {
+  const path = h('a', {class: 'mono'}, '');
+  const flags = h('span', {class: 'tag long'}, '');
+  const limit = h('div', {class: 'mono'}, '');
+  const cells = NAMES.map(() => quantity());
+  return {
+    root: h('tr', {}, h('th', {scope: 'row'}, path, ' ', flags, limit),
+      cells.map((cell) => h('td', {class: 'number'}, cell.root))),
+    update(row) {
+      setText(path, row.path);
+      path.title = `Line ${row.rule.line} of its file`;
+      if (row.rule.policy !== null) {
+        path.href = `#/policies/${encodeURIComponent(row.rule.policy)}`;
+      }
+      setHidden(flags, row.rule.flags.length === 0);
+      setText(flags, row.rule.flags.join(', ').replaceAll('_', ' '));
+      setText(limit, row.limit?.limit ?? '');
+      NAMES.forEach((name, i) => {
+        const value = row.rates?.of(name) ?? null;
+        cells[i].set(value === null ? [NONE, ''] : rate(value));
+      });
+    },
+  };
+}
+
+export function rulesView() {
+  const body = h('tbody');
+  const state = h('p', {class: 'note'}, '');
+  const failed = h('p', {class: 'error', hidden: true}, '');
+  const empty = h('p', {class: 'empty', hidden: true},
+    'This server has no rules of Envoy\u2019s rate limit service: --rls-config names their files.');
+  const more = h('p', {class: 'note', hidden: true}, '');
+  let wake = () => {};
+  const filter = filterField('Filter rules', () => wake());
+  const all = rowsShown(() => wake());
+  const table = h('table', {class: 'plain'}, h('thead', {}, h('tr', {},
+    h('th', {scope: 'col'}, 'Domain and descriptor, with the limit'),
+    h('th', {scope: 'col', class: 'number'}, 'Allowed'),
+    h('th', {scope: 'col', class: 'number'}, 'Denied'))), body);
+  const root = h('section', {class: 'card'}, h('div', {class: 'head'}, h('h1', {}, 'Rules'),
+    h('div', {class: 'tools'}, filter.root)), state, failed, empty, table, all.root, more);
+  let rates = new Map();
+  let answer = null;
+  let asked = 0;
+
+  // The rates of a limit whose counts the server has.
+  const measured = (row, time) => {
+    if (!row.limit || row.limit.allowed === null) return row;
+    const of = rates.get(row.name) ?? new Rates(1000 * MEAN_SECONDS);
+    of.add(time, {allowed: row.limit.allowed, denied: row.limit.denied});
+    return {...row, rates: of};
+  };
+
+  return {
+    root,
+    title: 'Rules',
+    wake: (poll) => { wake = poll; },
+    async poll() {
+      const time = performance.now();
+      if (!answer || answer.rules.length <= RULES_AT_ONCE || time - asked >= MANY_EVERY_MS) {
+        answer = await get('/api/rls');
+        asked = time;
+      }
+      const rows = answer.rules.flatMap(rowsOf).map((row) => measured(row, asked));
+      rates = new Map(rows.filter((row) => row.rates).map((row) => [row.name, row.rates]));
+      const picked = filter.pick(rows, ({path}) => path);
+      updateRows(body, all.cut(picked), ({id}) => id, ruleRow);
+      const isThere = answer.source !== null;
+      const rules = answer.rules.length + answer.more;
+      setText(state, `Rules: ${count(rules)}, domains: ${count(answer.domains)}. Loads since the ` +
+        `start: ${count(answer.loads)}, and ${count(answer.load_errors)} that failed. Rates are ` +
+        `means of the last ${MEAN_SECONDS} s or more.`);
+      setHidden(state, !isThere);
+      setHidden(failed, answer.error === null);
+      setText(failed, `The files have a mistake; the rules are those before it: ${answer.error}`);
+      setHidden(empty, isThere);
+      setHidden(table, !isThere);
+      setHidden(more, !answer.more);
+      setText(more, `And ${count(answer.more)} more rules.`);
+    },
+  };
+}

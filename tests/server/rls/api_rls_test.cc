@@ -1,0 +1,130 @@
+// Goal: /api/rls has every rule in force with its counts, and what came of the last load. Method:
+// conversations without sockets, with files of rules.
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "core/base/status.h"
+#include "server/rls/rls_rules.h"
+#include "tests/support/http_conversation.h"
+#include "tests/support/temporary_directory.h"
+
+namespace weir {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kShownRules = R"(domain: shop
+descriptors:
+- key: user
+  rate_limit: {unit: hour, requests_per_unit: 2}
+  descriptors:
+  - {key: path, value: /api/*, share_threshold: true, shadow_mode: true,
+     rate_limit: {limits: [9/s, 1K/d]}}
+- {key: probe}
+)";
+
+class ApiRlsTest : public testing::Test {
+ protected:
+  void Start(std::string_view rules) {
+    Options options = DefaultOptions();
+    options.admin_hosts.names = {"weir"};
+    if (!rules.empty()) options.rls_config = directory_.Write("rules.yaml", rules);
+    server_ = std::make_unique<HttpTestServer>(options);
+    page_ = std::make_unique<HttpConversation>(*server_, Face::kAdmin);
+    if (rules.empty()) return;
+    rules_ = std::make_unique<RlsRules>(server_->services);
+    ASSERT_TRUE(rules_->Load().ok());
+    ASSERT_TRUE(rules_->MakePolicies().ok());
+    server_->http.rls = rules_.get();
+  }
+  json Get() {
+    const std::string response = page_->Get("/api/rls");
+    EXPECT_EQ(StatusOf(response), 200) << response;
+    return json::parse(BodyOf(response));
+  }
+
+  TemporaryDirectory directory_;
+  std::unique_ptr<HttpTestServer> server_;
+  std::unique_ptr<HttpConversation> page_;
+  std::unique_ptr<RlsRules> rules_;
+};
+
+TEST_F(ApiRlsTest, RulesHaveTheirPathTheirLimitsAndTheirCounts) {
+  Start(kShownRules);
+  HttpConversation envoy(*server_);
+  for (int call = 0; call < 3; ++call) {
+    envoy.Post("/json",
+               R"({"domain":"shop","descriptors":[{"entries":[{"key":"user","value":"a"}]}]})");
+  }
+  const json user = {{"key", "user"}, {"value", nullptr}};
+  const json expected = {
+      {"source", "files"},
+      {"domains", 1},
+      {"loads", 1},
+      {"load_errors", 0},
+      {"error", nullptr},
+      {"rules",
+       {{{"domain", "shop"},
+         {"path", {user}},
+         {"line", 3},
+         {"policy", "rls:shop.user"},
+         {"limits", {{{"limit", "2/h,fixed,aligned"}, {"allowed", 2}, {"denied", 1}}}},
+         {"flags", json::array()}},
+        {{"domain", "shop"},
+         {"path", {user, {{"key", "path"}, {"value", "/api/*"}}}},
+         {"line", 6},
+         {"policy", "rls:shop.user.path:_api__:2f4a19dad1ebcb8b"},
+         {"limits",
+          {{{"limit", "9/s"}, {"allowed", 0}, {"denied", 0}},
+           {{"limit", "1000/d"}, {"allowed", 0}, {"denied", 0}}}},
+         {"flags", {"shadow_mode", "share_threshold"}}},
+        {{"domain", "shop"},
+         {"path", {{{"key", "probe"}, {"value", nullptr}}}},
+         {"line", 8},
+         {"policy", nullptr},
+         {"limits", json::array()},
+         {"flags", {"no_limit"}}}}},
+      {"more", 0}};
+  EXPECT_EQ(Get(), expected);
+}
+
+// Statistics count such a limit by values.
+TEST_F(ApiRlsTest, ALimitWithMetricsByValueHasNoCountOfItsOwn) {
+  Start(
+      "domain: shop\ndescriptors:\n"
+      "- {key: user, detailed_metric: true, rate_limit: {unit: day, requests_per_unit: 1}}\n");
+  const json limit = Get()["rules"][0]["limits"][0];
+  EXPECT_EQ(limit["allowed"], nullptr);
+  EXPECT_EQ(limit["denied"], nullptr);
+}
+
+TEST_F(ApiRlsTest, AFailedLoadIsShownBesideTheRulesInForce) {
+  Start(kShownRules);
+  directory_.Write("rules.yaml", "domain: ''\n");
+  EXPECT_FALSE(rules_->Load().ok());
+  const json answer = Get();
+  EXPECT_EQ(answer["load_errors"], 1);
+  EXPECT_NE(answer["error"].get<std::string>().find("rules.yaml:1"), std::string::npos) << answer;
+  EXPECT_EQ(answer["rules"].size(), 3U);
+}
+
+TEST_F(ApiRlsTest, ThePolicyOfARuleNamesTheFilesOfRules) {
+  Start(kShownRules);
+  const json policy = json::parse(BodyOf(page_->Get("/api/policies/rls%3Ashop.user")));
+  EXPECT_EQ(policy["file"], server_->services.options.rls_config);
+}
+
+TEST_F(ApiRlsTest, WithoutTheServiceThereAreNoRules) {
+  Start("");
+  const json answer = Get();
+  EXPECT_EQ(answer["source"], nullptr);
+  EXPECT_EQ(answer["rules"], json::array());
+}
+
+}  // namespace
+}  // namespace weir
