@@ -153,7 +153,8 @@ class LimitHost {
 
   Nanos slice_life() const { return shared().settings.Get(&Options::slice_life); }
   std::uint64_t operator_changes() const {
-    return shared().policies.changes() + shared().upkeep.counts().resets;
+    return shared().first_operator_change.load(std::memory_order_relaxed) +
+           shared().policies.changes() + shared().upkeep.counts().resets;
   }
 
   bool may_wait() const {

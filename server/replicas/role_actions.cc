@@ -1,5 +1,7 @@
 // Actions of the role machine (replication/role_events.h), carried out.
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -54,6 +56,10 @@ void ReplicationControl::Do(const PublishView& action) {
   if (shows) {
     set_is_complete(view->is_complete);
     set_ping_refusal(view->ping_refusal);
+    if (role == ServerRole::kPrimary && RoleOf(view_->state) != role) {
+      const auto now = std::chrono::floor<std::chrono::microseconds>(clock_.Now());
+      services_.first_operator_change = static_cast<std::uint64_t>(now.time_since_epoch().count());
+    }
     set_role(role);
   }
   view_ = view;

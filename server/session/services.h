@@ -147,10 +147,14 @@ struct Services {
   std::vector<Worker*> workers;
   std::atomic<std::uint64_t> waiters{0};  // sessions that have a Waiter
   OpenWaits open_waits{limiter};          // those in RL.WAIT
-  ThreadCounters main_counters;           // of the thread that accepts connections
-  AddressThrottle login_throttle;         // for lines about wrong passwords
-  LogThrottle foreign_throttle;           // for lines about peers that speak another protocol
-  LogThrottle http2_throttle;             // for lines about floods over HTTP/2
+  // The time, in us, at which this server became a primary; 0 until then, and in tests. What
+  // RL.SLICE tells as `changes` begins there, so that it is greater than all that the last run or
+  // the last primary has told, also where that had changes that are lost.
+  std::atomic<std::uint64_t> first_operator_change{0};
+  ThreadCounters main_counters;    // of the thread that accepts connections
+  AddressThrottle login_throttle;  // for lines about wrong passwords
+  LogThrottle foreign_throttle;    // for lines about peers that speak another protocol
+  LogThrottle http2_throttle;      // for lines about floods over HTTP/2
   Http2Counters http2;
   RlsCounters rls;
 

@@ -184,9 +184,9 @@ class Replication {
   Replication(const Replication&) = delete;
   Replication& operator=(const Replication&) = delete;
 
-  // One relaxed load, because each command asks. A command that began before a change may still
-  // run: see RunBetweenTurns (server/net/io_thread.h).
-  [[nodiscard]] ServerRole role() const noexcept { return role_.load(std::memory_order_relaxed); }
+  // One load, because each command asks. What was set before the role is there with it. A command
+  // that began before a change may still run: see RunBetweenTurns (server/net/io_thread.h).
+  [[nodiscard]] ServerRole role() const noexcept { return role_.load(std::memory_order_acquire); }
   [[nodiscard]] bool is_replica() const noexcept { return role() == ServerRole::kReplica; }
   // False while the server has no whole state yet and answers LOADING: a replica, or a server that
   // waits for Sentinel at its start and has no state. True on a primary.
@@ -269,7 +269,7 @@ class Replication {
   virtual void RequestTick() {}
 
   [[nodiscard]] PrimaryCell& cell() noexcept { return cell_; }
-  void set_role(ServerRole role) noexcept { role_.store(role, std::memory_order_relaxed); }
+  void set_role(ServerRole role) noexcept { role_.store(role, std::memory_order_release); }
   void set_ping_refusal(PingRefusal why) noexcept {
     ping_refusal_.store(why, std::memory_order_relaxed);
   }
