@@ -12,7 +12,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -23,6 +22,7 @@
 #include "core/words/limit_grammar.h"
 #include "core/words/number_word.h"
 #include "core/words/throttle_request.h"
+#include "core/words/word_reader.h"
 #include "protocol/inline_words.h"
 #include "replay/log_reader.h"
 
@@ -235,7 +235,7 @@ class MonitorReader final : public LogReader {
     if (next_ == words_.size()) return absl::InvalidArgumentError("expected a key");
     LoggedKey group{.key = words_[next_++]};
     const std::size_t first = word_costs_.size();
-    while (next_ < words_.size() && !IsKeyword(words_[next_])) {
+    while (next_ < words_.size() && KeywordOf(words_[next_]) == Keyword::kNone) {
       const absl::StatusOr<std::int64_t> cost = costs_.Read(words_[next_]);
       if (!cost.ok()) return cost.status();
       word_costs_.push_back(*cost);
@@ -251,18 +251,6 @@ class MonitorReader final : public LogReader {
     }
     keys_.push_back(group);
     return absl::OkStatus();
-  }
-
-  static bool IsKeyword(std::string_view word) {
-    constexpr absl::string_view kKeywords[] = {"AND",  "OR",      "COST", "WITHLIMITS", "AT",
-                                               "UPTO", "TIMEOUT", "HOLD", "TTL"};
-    if (word.empty() || !absl::ascii_isalpha(static_cast<unsigned char>(word.front()))) {
-      return false;
-    }
-    for (const absl::string_view keyword : kKeywords) {
-      if (absl::EqualsIgnoreCase(AbslView(word), keyword)) return true;
-    }
-    return false;
   }
 
   bool TryKeyword(std::string_view keyword) {

@@ -41,7 +41,8 @@ constexpr const char* kFooter =
     "MONITOR cuts words after 512 bytes and costs the server a line for each request, so capture\n"
     "briefly. It shows no answers: a request that was refused with an error counts as any other.\n"
     "RL.RESET, DEL and UNLINK forget all buckets of their keys, also where RL.RESET names limits,\n"
-    "FLUSHALL and FLUSHDB all buckets. Holds are not replayed: lines of RL.RESERVE, RL.SLICE,\n"
+    "FLUSHALL and FLUSHDB all buckets. Holds are not replayed: how much a slice was granted, and\n"
+    "whether there was a hold to settle, is in the answers. Lines of RL.RESERVE, RL.SLICE,\n"
     "RL.COMMIT and RL.CANCEL are passed over, and RL.TAKE with HOLD is a plain one.\n";
 
 constexpr Nanos kSlackMax = std::chrono::hours{24 * 366};

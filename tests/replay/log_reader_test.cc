@@ -397,6 +397,13 @@ TEST(MonitorTest, OtherLinesArePassedOver) {
   for (const char* name : {"RL.PEEK", "RL.INSPECT", "RL.STATS", "PING", "GET", "MULTI"}) {
     EXPECT_EQ(ReadWords({name, "k"}), "(none)");
   }
+  // Holds are not replayed.
+  EXPECT_EQ(ReadWords({"RL.RESERVE", "k", "10/s", "HOLD", "a", "TTL", "9"}), "(none)");
+  EXPECT_EQ(ReadWords({"RL.SLICE", "k", "10/s", "NEED", "1", "UNIT", "1", "UPTO", "5", "HOLD", "a",
+                       "TTL", "9"}),
+            "(none)");
+  EXPECT_EQ(ReadWords({"RL.COMMIT", "k", "COST", "3", "HOLD", "a"}), "(none)");
+  EXPECT_EQ(ReadWords({"RL.CANCEL", "k", "HOLD", "a"}), "(none)");
   const auto reader = MakeMonitorReader();
   const Case cases[] = {
       {"OK", "(none)"},
@@ -427,6 +434,8 @@ TEST(MonitorTest, OtherLinesAreErrors) {
       {"1.5 [0 a] \"RL.ALLOW\" \"k\" \"1/s\" \"COST\"", "invalid COST ''"},
       {"1.5 [0 a] \"RL.ALLOW\" \"k\" \"1/s\" \"AND\"", "expected a key"},
       {"1.5 [0 a] \"RL.ALLOW\" \"k\" \"1/s\" \"UPTO\" \"3\"", "unexpected 'UPTO'"},
+      {"1.5 [0 a] \"RL.ALLOW\" \"k\" \"1/s\" \"need\" \"3\"", "unexpected 'need'"},
+      {"1.5 [0 a] \"RL.TAKE\" \"k\" \"1/s\" \"UPTO\" \"5\" \"UNIT\" \"3\"", "unexpected 'UNIT'"},
       {"1.5 [0 a] \"RL.TAKE\" \"k\" \"1/s\"", "RL.TAKE: expected UPTO and a number"},
       {"1.5 [0 a] \"RL.TAKE\" \"k\" \"1/s\" \"UPTO\" \"0\"", "invalid UPTO '0'"},
       {"1.5 [0 a] \"RL.WAIT\" \"k\" \"1/s\"", "RL.WAIT: expected TIMEOUT and a number"},
