@@ -39,7 +39,8 @@ type Decision struct {
 	// Limits has a row for each limit, if there are several keys, or of a Detailed call.
 	Limits []LimitRow
 
-	granted int64 // the tokens that RL.TAKE took
+	granted int64         // the tokens that RL.TAKE or RL.SLICE took
+	life    time.Duration // that RL.SLICE gave them; None: it was not asked
 }
 
 // A LimitRow is what one limit says.
@@ -60,7 +61,7 @@ type LimitRow struct {
 func unavailable(cause string, isAllowed bool) Decision {
 	return Decision{
 		Allowed: isAllowed, Remaining: None, RetryAfter: None, ResetAfter: None, Limit: None,
-		Reason: ReasonUnavailable, Cause: cause,
+		Reason: ReasonUnavailable, Cause: cause, life: None,
 	}
 }
 
@@ -78,6 +79,7 @@ func readDecision(reply any, request *words.Request) (Decision, error) {
 	d := Decision{
 		Allowed: numbers[0] > 0, Remaining: numbers[1], RetryAfter: milliseconds(numbers[2]),
 		ResetAfter: milliseconds(numbers[3]), Limit: int(numbers[4]), granted: numbers[0],
+		life: None,
 	}
 	switch {
 	case d.Allowed:
@@ -102,6 +104,23 @@ func readDecision(reply any, request *words.Request) (Decision, error) {
 		return Decision{}, fmt.Errorf("weir: a reply lacks the row of limit %d", d.Limit)
 	}
 	return d, nil
+}
+
+// Reads the reply to RL.SLICE, whose times are in microseconds and whose rows are left out.
+func readSlice(reply any, request *words.Request) (Decision, error) {
+	values, _ := reply.([]any)
+	numbers, ok := readNumbers(values, decisionNumbers+1)
+	if !ok {
+		return Decision{}, fmt.Errorf("weir: a reply is no slice: %v", reply)
+	}
+	for i, us := range numbers[2:4] {
+		if us > 0 {
+			numbers[2+i] = (us-1)/1000 + 1
+		}
+	}
+	d, err := readDecision([]any{numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]}, request)
+	d.life = time.Duration(numbers[5]) * time.Microsecond
+	return d, err
 }
 
 func readRow(reply any, request *words.Request) (LimitRow, error) {

@@ -16,6 +16,8 @@ const (
 	holdTries = 2 // a hold has an id, so that a request whose reply is lost may be sent again
 	linksMax  = 16
 	waitsMax  = 16
+
+	sliceCommand = "RL.SLICE"
 )
 
 // The engine asks, and decides without an answer. Goroutines share it.
@@ -91,7 +93,10 @@ func (e *engine) decide(
 	}
 	reply, err := e.call(ctx, how, all)
 	var d Decision
-	if err == nil {
+	switch {
+	case err == nil && command == sliceCommand:
+		d, err = readSlice(reply, request)
+	case err == nil:
 		d, err = readDecision(reply, request)
 	}
 	var away *Unavailable
@@ -101,6 +106,8 @@ func (e *engine) decide(
 		e.counters.addDecision(d.Allowed)
 	case errors.As(err, &away):
 		return e.withoutAnswer(away.Cause), nil
+	case errors.As(err, &mistake) && command == sliceCommand && mistake.isUnknownCommand():
+		// weir is older: no mistake of the program.
 	case errors.As(err, &mistake):
 		e.counters.addMistakenAsk()
 	}

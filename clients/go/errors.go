@@ -2,6 +2,7 @@ package weir
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -10,6 +11,11 @@ import (
 type Mistake struct{ text string }
 
 func (m *Mistake) Error() string { return m.text }
+
+// Returns whether the server is too old for the command.
+func (m *Mistake) isUnknownCommand() bool {
+	return strings.HasPrefix(m.text, "ERR unknown command ")
+}
 
 // Unavailable says that weir gave no answer, or cannot limit now. Only Command and Verify return
 // it: the other calls return a Decision.

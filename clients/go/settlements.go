@@ -16,9 +16,10 @@ const (
 
 // A settlement is what was spent of the tokens of a hold.
 type settlement struct {
-	hold  string
-	spent int64
-	end   time.Time // weir knows the hold until then, or that it is settled
+	hold   string
+	spent  int64
+	end    time.Time // weir knows the hold until then, or that it is settled
+	lapses bool      // it is of RL.SLICE
 }
 
 // Settlements are those of the slices of a Slice. One without an answer is kept, and repeated once
@@ -78,7 +79,8 @@ func (s *settlements) commit(ctx context.Context, one settlement, tries int) boo
 	committed := append(append([]string{"RL.COMMIT"}, s.request.Settled(one.spent)...),
 		"HOLD", one.hold)
 	had, err := s.ask(ctx, tries, committed)
-	if err == nil && had == 0 && one.spent > 0 { // all has come back
+	// Too late: of a slice nothing has come back, of a hold all.
+	if err == nil && had == 0 && one.spent > 0 && !one.lapses {
 		charged := append([]string{"RL.CHARGE"}, s.request.Charged(one.spent)...)
 		_, err = s.ask(ctx, 1, charged)
 		s.count(err)

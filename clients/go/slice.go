@@ -9,17 +9,29 @@ import (
 	"weir/client/internal/words"
 )
 
-// The hold outlives its time by two deadlines for the last request, and two for the commit.
-const deadlinesBeyond = 4
+const (
+	// The hold of RL.TAKE outlives its time by two deadlines for the last request, and two for the
+	// commit.
+	deadlinesBeyond = 4
 
-// A Slice has tokens that are taken at once, as a hold, and spent one by one, for a key that is
+	otherwiseTime = 10 * time.Second // so long is asked otherwise where there are no slices
+	lifeMargin    = time.Millisecond // and a thousandth: clocks drift
+)
+
+// A Slice has tokens that are taken at once and spent one by one without asking, for a key that is
 // asked too often to ask weir each time. Goroutines share it: one asks weir for more while the
 // others wait, for a deadline at most.
 //
-// What is left at the end comes back with the commit of what was spent. If the process dies, all of
-// the slice comes back although some of it may have been spent: so a process that dies again and
-// again may admit a slice more each time. A commit without an answer is repeated while the hold
-// lives; one that comes too late is followed by a charge of what was spent.
+// RL.SLICE says how many tokens there are and how long they may be spent. What is left then comes
+// back with the commit of what was spent. A slice that is not committed counts as spent, so a
+// process that dies admits nothing twice. Where weir gives no slices of these limits, each token is
+// asked for.
+//
+// Several keys (AND), and a weir that does not know RL.SLICE, have RL.TAKE with a hold instead.
+// That comes back at its end: so a process that dies again and again may admit a slice more each
+// time. A commit that comes too late is followed by a charge of what was spent then.
+//
+// A commit without an answer is repeated while the slice lives.
 type Slice struct {
 	engine  *engine
 	request *words.Request
@@ -29,9 +41,13 @@ type Slice struct {
 
 	settlements settlements
 
-	turn   chan struct{} // filled by the goroutine that uses the fields below
-	hold   string        // the id of the present one; empty: none
-	number int           // of slices taken
+	turn           chan struct{} // filled by the goroutine that uses the fields below
+	otherwise      string        // the command that is asked in place of RL.SLICE; empty: none
+	otherwiseUntil time.Time
+
+	hold   string // the id of the present one; empty: none
+	lapses bool   // else it comes back
+	number int    // of slices taken
 	end    time.Time
 	lives  time.Time // the end of the hold
 	left   int64
@@ -39,8 +55,8 @@ type Slice struct {
 	stop   func() // ends the timer; nil: there is none
 }
 
-// Slice returns a Slice of up to `size` tokens of these limits, which must not say cost=. They are
-// to be spent within `lasts`.
+// Slice returns a Slice of up to `size` tokens of these limits, as many as weir can spare, to be
+// spent within `lasts`, or less. The limits of several keys must not say cost=.
 func (l *Limiter) Slice(size int, lasts time.Duration, words ...string) (*Slice, error) {
 	request, err := l.engine.request(append([]string(nil), words...)) // kept beyond the call
 	if err != nil {
@@ -50,12 +66,16 @@ func (l *Limiter) Slice(size int, lasts time.Duration, words ...string) (*Slice,
 		l.engine.counters.addMistake()
 		return nil, &Mistake{"a slice has a token and lasts a millisecond at least"}
 	}
-	return &Slice{
+	s := &Slice{
 		engine: l.engine, request: request, size: strconv.Itoa(size), lasts: lasts,
 		ttl:         lasts + deadlinesBeyond*l.engine.deadline,
 		settlements: settlements{engine: l.engine, request: request},
 		turn:        make(chan struct{}, 1),
-	}, nil
+	}
+	if request.HasSeveralKeys() {
+		s.otherwise = "RL.TAKE"
+	}
+	return s, nil
 }
 
 // Spend spends a token, or returns *Limited. It may take four deadlines: to wait for another
@@ -77,15 +97,19 @@ func (s *Slice) Spend(ctx context.Context) error {
 		}
 		return s.check(s.engine.withoutAnswer("timeout"))
 	}
+	before := s.number
 	if s.left == 0 || !s.engine.clock().Before(s.end) {
 		s.giveBack(ctx)
-		if err := s.take(ctx); err != nil {
+		if err := s.ask(ctx); err != nil {
 			return err
 		}
 	}
 	if s.hold != "" {
 		s.left--
 		s.spent++
+	}
+	if s.number != before {
+		s.begin(ctx)
 	}
 	return nil
 }
@@ -102,18 +126,65 @@ func (s *Slice) giveBack(ctx context.Context) {
 	if s.hold == "" {
 		return
 	}
-	settled := settlement{s.hold, s.spent, s.lives}
+	settled := settlement{s.hold, s.spent, s.lives, s.lapses}
+	isAllSpent := s.lapses && s.left == 0 // it counts as spent anyway
 	s.hold, s.left, s.spent = "", 0, 0
-	s.settlements.settle(ctx, settled)
+	if !isAllSpent {
+		s.settlements.settle(ctx, settled)
+	}
 }
 
-// Takes the next slice, or returns *Limited.
-func (s *Slice) take(ctx context.Context) error {
+// Takes the next slice or, where there is none, asks for a token. Returns *Limited if it is denied.
+func (s *Slice) ask(ctx context.Context) error {
 	begin := s.engine.clock()
+	if !s.otherwiseUntil.IsZero() && !begin.Before(s.otherwiseUntil) {
+		s.otherwise, s.otherwiseUntil = "", time.Time{}
+	}
+	if s.otherwise == "RL.ALLOW" {
+		d, err := s.engine.decideOrKeep(ctx, s.otherwise, s.request, false)
+		if err != nil {
+			return err
+		}
+		return s.check(d)
+	}
 	hold, err := newHoldID()
 	if err != nil {
 		return err
 	}
+	if s.otherwise == "RL.TAKE" {
+		return s.take(ctx, begin, hold)
+	}
+	d, err := s.engine.decideOrKeep(ctx, sliceCommand, s.request, false, "NEED", "1", "UNIT", "1",
+		"UPTO", s.size, "HOLD", hold, "TTL", inMilliseconds(s.lasts))
+	var mistake *Mistake
+	if errors.As(err, &mistake) && mistake.isUnknownCommand() {
+		s.askOtherwise("RL.TAKE", begin)
+		return s.take(ctx, begin, hold)
+	}
+	if err != nil {
+		return err
+	}
+	if d.life == 0 {
+		s.askOtherwise("RL.ALLOW", begin)
+	}
+	if err := s.check(d); err != nil {
+		return err
+	}
+	if d.Reason == ReasonAllowed && d.life > 0 {
+		s.number++
+		s.hold, s.left, s.lapses = hold, d.granted, true
+		margin := (d.life / 1000).Truncate(time.Microsecond) + lifeMargin
+		s.end, s.lives = begin.Add(d.life-margin), begin.Add(d.life)
+	}
+	return nil
+}
+
+func (s *Slice) askOtherwise(command string, begin time.Time) {
+	s.otherwise, s.otherwiseUntil = command, begin.Add(otherwiseTime)
+}
+
+// Takes the next slice by RL.TAKE, or returns *Limited.
+func (s *Slice) take(ctx context.Context, begin time.Time, hold string) error {
 	d, err := s.engine.decideOrKeep(ctx, "RL.TAKE", s.request, false,
 		"UPTO", s.size, "HOLD", hold, "TTL", inMilliseconds(s.ttl))
 	if err != nil {
@@ -123,12 +194,21 @@ func (s *Slice) take(ctx context.Context) error {
 		return err
 	}
 	if d.Reason == ReasonAllowed {
-		s.hold, s.left = hold, d.granted
-		s.end, s.lives = begin.Add(s.lasts), begin.Add(s.ttl)
 		s.number++
-		s.startTimer(s.number)
+		s.hold, s.left, s.lapses = hold, d.granted, false
+		s.end, s.lives = begin.Add(s.lasts), begin.Add(s.ttl)
 	}
 	return nil
+}
+
+// Begins the slice that was taken, of which the first token is spent: that is weir's word. Of one
+// that came late nothing else is spent.
+func (s *Slice) begin(ctx context.Context) {
+	if left := s.end.Sub(s.engine.clock()); left > 0 {
+		s.startTimer(s.number, left)
+	} else {
+		s.giveBack(ctx)
+	}
 }
 
 func (s *Slice) check(d Decision) error {
@@ -138,8 +218,8 @@ func (s *Slice) check(d Decision) error {
 	return nil
 }
 
-func (s *Slice) startTimer(number int) {
-	s.stop = s.engine.every(s.lasts, func() {
+func (s *Slice) startTimer(number int, left time.Duration) {
+	s.stop = s.engine.every(left, func() {
 		s.turn <- struct{}{}
 		defer func() { <-s.turn }()
 		if s.number == number { // else the tokens are newer ones

@@ -133,7 +133,7 @@ export class Limiter {
   ): Promise<Hold>;
   /** Takes a slot, or throws Limited. It is renewed until it is released. */
   lease(ttlMs: number, ...words: Word[]): Promise<Lease>;
-  /** Up to `size` tokens taken at once, to be spent within `ms`. */
+  /** Up to `size` tokens taken at once, as many as weir can spare, to be spent within `ms`. */
   slice(size: number | bigint, ms: number, ...words: Word[]): Slice;
   /** The counts since the Limiter was made. */
   counts(): Counts;

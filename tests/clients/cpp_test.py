@@ -75,44 +75,57 @@ class CppTest(CppClientTest):
         self.assertEqual(limiter.call("counts"), f"mistakes {len(calls)}")
 
     def test_a_slice(self):
-        limiter = self.limiter(url=self.url(self.start()))
-        limit = f"10/{NEVER},fixed"
+        limiter = self.limiter(url=self.url(self.start("--slice-life", "60s")))
+        limit = f"100/{NEVER},fixed"
         limiter.call("slice", 6, 60_000, "k", limit)
         for _ in range(2):
             self.assertEqual(limiter.call("spend"), "passes")
-        self.assertEqual(self.left(limiter, "k", limit), 4)
+        self.assertEqual(self.left(limiter, "k", limit), 94)
         self.assertEqual(limiter.call("give_back"), "ok")
-        self.assertEqual(self.left(limiter, "k", limit), 8)
-        for _ in range(8):
+        self.assertEqual(self.left(limiter, "k", limit), 98)
+        for _ in range(98):
             self.assertEqual(limiter.call("spend"), "passes")
         self.assertRegex(limiter.call("spend"), "^limited k ")
 
-    # Goal: what was spent of a slice is charged once weir answers again, by a call or the timer.
+    # Goal: a slice is settled once weir answers again, by a call or the timer, while it lives; what
+    # was spent of a hold is charged then if that is too late.
     def test_a_commit_without_an_answer_is_repeated(self):
-        take = "RL.TAKE k 9/h UPTO 3 HOLD {} TTL 60400", [3, 6, 0, 900, 0]
-        settled = [1, 9, 0, 900, 0]
+        slice_words = "RL.SLICE k 9/h NEED 1 UNIT 1 UPTO 3 HOLD {} TTL 60000"
+        sliced = [3, 6, 0, 900_000, 0, 60_000_000, 7, []]
+        keys = ("k", "9/h", "AND", "l", "9/h")
+        take_words = "RL.TAKE k 9/h AND l 9/h UPTO 3 HOLD {} TTL 60400 WITHLIMITS"
+        taken = [3, 6, 0, 900, 0, [["9/h", 1, 9, 6, 0, 900, group, 1, 0] for group in (0, 1)]]
+        settled, too_late = [1, 9, 0, 900, 0], [0, 0, 0, 0, 0]
 
-        def taken(name):
-            return [take[0].format(name), take[1]]
+        def slices(name):
+            return [slice_words.format(name), sliced]
 
-        def commit(name, spent, reply):
-            return [f"RL.COMMIT k COST {spent} HOLD {name}", reply]
+        def commit(name, reply):
+            return [f"RL.COMMIT k COST 1 HOLD {name}", reply]
+
+        def commit_both(reply):
+            return ["RL.COMMIT k COST 1 AND l COST 1 HOLD $h", reply]
 
         self.play(
             [["limiter", {"fail": "closed", "deadline_ms": 100}], [], "ok"],
             [["slice", 3, 60_000, "k", "9/h"], [], "ok"],
-            [["spend"], [taken("$a")], "passes"],
-            [["give_back"], [commit("$a", 1, "lost"), commit("$a", 1, "lost")], "ok"],
-            [["spend"], [taken("$b")], "passes"],
+            [["spend"], [slices("$a")], "passes"],
+            [["give_back"], [commit("$a", "lost"), commit("$a", "lost")], "ok"],
+            [["spend"], [slices("$b")], "passes"],
             [["clock", 100], [], "ok"],
-            [["give_back"], [commit("$a", 1, settled), commit("$b", 1, "-LOADING no")], "ok"],
+            [["give_back"], [commit("$a", settled), commit("$b", "-LOADING no")], "ok"],
             [["clock", 100], [], "ok"],
-            [["give_back"], [commit("$b", 1, [0, 0, 0, 0, 0]),
-                             ["RL.CHARGE k 9/h COST 1", settled]], "ok"],
+            [["give_back"], [commit("$b", too_late)], "ok"],
             [["give_back"], [], "ok"],
-            [["spend"], [taken("$c")], "passes"],
-            [["clock", 60_000], [commit("$c", 1, "-LOADING no")], "ok"],
-            [["clock", 60_000], [commit("$c", 1, settled)], "ok"],
+            [["spend"], [slices("$c")], "passes"],
+            [["clock", 59_939], [commit("$c", "-LOADING no")], "ok"],
+            [["clock", 59_939], [], "ok"],  # it has lapsed
+            [["beats"], [], "0"],
+            [["slice", 3, 60_000, *keys], [], "ok"],
+            [["spend"], [[take_words.format("$h"), taken]], "passes"],
+            [["clock", 60_000], [commit_both("-LOADING no")], "ok"],
+            [["clock", 60_000], [commit_both(too_late),
+                                 ["RL.CHARGE k 9/h COST 1 AND l 9/h COST 1", settled]], "ok"],
             [["beats"], [], "0"],
         )
 
@@ -135,7 +148,7 @@ class CppTest(CppClientTest):
 
     # Goal: threads get all tokens and no more.
     def test_threads_share_a_limiter_and_a_slice(self):
-        limiter = self.limiter(url=self.url(self.start()))
+        limiter = self.limiter(url=self.url(self.start("--slice-life", "60s")))
         limit = f"100/{NEVER},fixed"
         self.assertEqual(limiter.call("crowd", 24, 20, "asked", limit), "100")
         limiter.call("slice", 7, 60_000, "sliced", limit)

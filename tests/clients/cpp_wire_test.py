@@ -192,10 +192,10 @@ class CppWireTest(CppClientTest):
         limiter = self.limiter(url=self.url(self.start()), threads="none")
         self.assertEqual(limiter.call("lease", 60_000, "k", "1,held"), "passes")
         self.assertEqual(limiter.call("release"), "freed")
-        limiter.call("slice", 6, 60_000, "l", f"9/{NEVER}")
+        limiter.call("slice", 6, 60_000, "l", f"99/{NEVER}")
         self.assertEqual(limiter.call("spend"), "passes")
         self.assertEqual(limiter.call("give_back"), "ok")
-        self.assertEqual(self.left(limiter, "l", f"9/{NEVER}"), 8)
+        self.assertEqual(self.left(limiter, "l", f"99/{NEVER}"), 98)
 
     # Goal: a child can neither read the parent's replies nor close its connections.
     def test_a_child_process(self):

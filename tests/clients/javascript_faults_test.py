@@ -17,6 +17,11 @@ SLOW_SECONDS = 1.3  # longer than connecting continues without a call
 OK = [1, 9, 0, 900, 0]
 
 
+def sliced(words, ms=60_000):
+    """The answers of a weir that slices."""
+    return [3, 6, 0, 900_000, 0, 1000 * ms, 7, []] if words[0] == "RL.SLICE" else OK
+
+
 class SlowServer(ScriptedServer):
     """Answers a login after a while, and all else at once."""
 
@@ -153,17 +158,22 @@ console.log((await limiter.allow("k", "1/h")).reason);
 
     # --- Slices -----------------------------------------------------------------------------------
 
-    def slice_with_commits(self, *replies):
-        """A Limiter whose slice has been given back; the commits are answered so, and then by 1."""
+    def slice_with_commits(self, *replies, others=()):
+        """A Limiter whose slice has been given back; the commits are answered so, and then by 1.
+
+        With other keys the slice is a hold.
+        """
         left = list(replies)
 
         def reply(words):
             if words[0] == "RL.COMMIT":
                 return left.pop(0) if left else OK
-            return [3, 6, 0, 900, 0]
+            if words[0] == "RL.SLICE":
+                return sliced(words)
+            return [3, 6, 0, 900, 0, [["9/h", 1, 9, 6, 0, 900, group, 1, 0] for group in (0, 1)]]
 
         limiter = self.limiter(self.url(self.serve(reply=reply)))
-        limiter.call("slice", 3, 60000, "k", "9/h")
+        limiter.call("slice", 3, 60000, "k", "9/h", *others)
         self.assertEqual([limiter.call("spend") for _ in range(2)], 2 * ["passes"])
         self.assertEqual(limiter.call("give_back"), "ok")
         return limiter
@@ -176,15 +186,30 @@ console.log((await limiter.allow("k", "1/h")).reason);
         for _ in range(2):
             self.assertEqual(limiter.call("beats"), "1")
             limiter.call("clock", 1000)
-        self.assertEqual(self.names(), ["RL.TAKE", *5 * ["RL.COMMIT"]])
+        self.assertEqual(self.names(), ["RL.SLICE", *5 * ["RL.COMMIT"]])
         self.assertEqual(len(set(self.asked)), 2)
         self.assertEqual((limiter.call("beats"), limiter.call("causes")), ("0", "connection"))
 
-    def test_a_repeated_commit_that_comes_too_late_is_followed_by_a_charge(self):
+    def test_a_repeated_commit_of_a_slice_that_comes_too_late_changes_nothing(self):
         limiter = self.slice_with_commits("lost", "lost", [0, 0, 0, 0, 0])
+        limiter.call("clock", 1000)
+        self.assertEqual(self.names(), ["RL.SLICE", *3 * ["RL.COMMIT"]])
+        self.assertEqual(limiter.call("beats"), "0")
+
+    def test_a_commit_is_not_repeated_when_the_slice_has_lapsed(self):
+        limiter = self.slice_with_commits("lost", "lost", "lost")
+        limiter.call("clock", 60000)
+        commits = len(self.names()) - 1
+        self.assertLess(commits, 63)
+        limiter.call("clock", 60000)
+        self.assertEqual((len(self.names()) - 1, limiter.call("beats")), (commits, "0"))
+
+    def test_a_repeated_commit_of_a_hold_that_comes_too_late_is_followed_by_a_charge(self):
+        others = ("AND", "l", "9/h")
+        limiter = self.slice_with_commits("lost", "lost", [0, 0, 0, 0, 0], others=others)
         self.assertEqual(limiter.call("spend"), "passes")
         limiter.call("clock", 1000)
-        self.assertEqual(self.asked[-1], "RL.CHARGE k 9/h COST 2")
+        self.assertEqual(self.asked[-1], "RL.CHARGE k 9/h COST 2 AND l 9/h COST 2")
         commits = 2 * ["RL.COMMIT"]
         self.assertEqual(self.names()[1:], [*commits, "RL.TAKE", "RL.COMMIT", "RL.CHARGE"])
         self.assertEqual(limiter.call("beats"), "1")  # that of the present slice
@@ -226,7 +251,7 @@ console.log(held.isOpen, await held.settle(3));
 
     # Goal: bytes that a caller changes later are sent as they were.
     def test_bytes_that_are_used_again(self):
-        server = self.serve()
+        server = self.serve(reply=sliced)
         self.run_quietly(self.url(server), """\
 const limiter = new Limiter(url, quiet);
 const key = Buffer.from("ann");
@@ -237,8 +262,8 @@ await first;
 await slice.spend();
 await limiter.allow(new Uint8Array([107]), "1/h");
 """)
-        wanted = ["RL.ALLOW ann 1/h", "RL.TAKE ann 9/s", "RL.ALLOW k 1/h"]
-        self.assertEqual([words.partition(" UPTO")[0] for words in self.asked], wanted)
+        wanted = ["RL.ALLOW ann 1/h", "RL.SLICE ann 9/s", "RL.ALLOW k 1/h"]
+        self.assertEqual([words.partition(" NEED")[0] for words in self.asked], wanted)
 
     # Goal: another server is a mistake that is counted, and not a denial.
     def test_an_answer_that_is_no_decision(self):
@@ -250,7 +275,7 @@ await limiter.allow(new Uint8Array([107]), "1/h");
 
     # Goal: a time that is longer than Node's timers is no time of 1 ms.
     def test_times_that_are_longer_than_timers(self):
-        server = self.serve()
+        server = self.serve(reply=lambda words: sliced(words, 2**33))
         self.run_quietly(self.url(server), """\
 const limiter = new Limiter(url, quiet);
 const slot = await limiter.lease(2 ** 33, "k", "1,held");
@@ -260,7 +285,7 @@ for (let i = 0; i < 20; ++i) await new Promise((resolve) => setTimeout(resolve, 
 await slot.release();
 await slice.giveBack();
 """)
-        self.assertEqual(self.names(), ["RL.RESERVE", "RL.TAKE", "RL.COMMIT", "RL.COMMIT"])
+        self.assertEqual(self.names(), ["RL.RESERVE", "RL.SLICE", "RL.COMMIT", "RL.COMMIT"])
 
     # --- Options ----------------------------------------------------------------------------------
 

@@ -135,19 +135,19 @@ class LimiterTest(ClientTest):
         self.assertEqual(left("2,held"), 2)
 
     def test_a_slice(self):
-        limiter = self.limiter(self.url(self.start()))
-        limit = f"10/{NEVER},fixed"
+        limiter = self.limiter(self.url(self.start("--slice-life", "60s")))
+        limit = f"100/{NEVER},fixed"
         limiter.call("slice", 6, 60000, "k", limit)
         self.assertEqual([limiter.call("spend") for _ in range(2)], 2 * ["passes"])
-        self.assertEqual(limiter.number("peek", "k", limit), 3)
+        self.assertEqual(limiter.number("peek", "k", limit), 93)
         limiter.call("give_back")
-        self.assertEqual(limiter.number("peek", "k", limit), 7)
-        self.assertEqual([limiter.call("spend") for _ in range(8)], 8 * ["passes"])
+        self.assertEqual(limiter.number("peek", "k", limit), 97)
+        self.assertEqual([limiter.call("spend") for _ in range(98)], 98 * ["passes"])
         self.assertRegex(limiter.call("spend"), "^limited k ")
 
     # Goal: calls at the same time get all tokens and no more.
     def test_calls_share_a_limiter_and_a_slice(self):
-        limiter = self.limiter(self.url(self.start()))
+        limiter = self.limiter(self.url(self.start("--slice-life", "60s")))
         limit = f"100/{NEVER},fixed"
         limiter.call("slice", 7, 60000, "sliced", limit)
         self.assertEqual(limiter.call("crowd", 8, 20, "asked", limit), "100")

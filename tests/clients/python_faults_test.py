@@ -208,9 +208,10 @@ class Timers:
 
 
 class SliceTest(FaultTest):
-    """Spent tokens of a slice are charged, also if weir is away when it ends."""
+    """A slice is settled, also if weir is away when it ends; as long as it lives."""
 
-    TAKEN = [3, 6, 0, 900, 0]
+    SLICED = [3, 6, 0, 900_000, 0, 60_000_000, 7, []]
+    TAKEN = [3, 6, 0, 900, 0, [["9/h", 1, 9, 6, 0, 900, group, 1, 0] for group in (0, 1)]]
     SETTLED = [1, 9, 0, 900, 0]
 
     def setUp(self):
@@ -218,11 +219,11 @@ class SliceTest(FaultTest):
         self.now = 0.0
         self.timers = Timers()
 
-    def start(self, kind):
-        """A Limiter, and a slice of which a token is spent."""
+    def start(self, kind, *others):
+        """A Limiter, and a slice of which a token is spent. With other keys it is a hold."""
         limiter = self.limiter(kind, clock=lambda: self.now, every=self.timers.every)
-        part = limiter.slice(3, 60, "k", "9/h")
-        self.answer(self.TAKEN)
+        part = limiter.slice(3, 60, "k", "9/h", *others)
+        self.answer(self.TAKEN if others else self.SLICED)
         self.do(part.spend())
         return limiter, part
 
@@ -242,14 +243,22 @@ class SliceTest(FaultTest):
             self.assertRegex(asked[3], "^RL.COMMIT k COST 1 HOLD")
             self.assertEqual(limiter.counts().unavailable, {"connection": 1})
 
-    def test_a_repeated_commit_that_comes_too_late_is_followed_by_a_charge(self):
+    def test_a_repeated_commit_of_a_slice_that_comes_too_late_changes_nothing(self):
         for kind in CLASSES:
-            limiter, part = self.start(kind)
+            _, part = self.start(kind)
+            asked = self.answer("lost", "lost", [0, 0, 0, 0, 0])
+            self.do(part.give_back())
+            self.tick()
+            self.assertEqual((len(asked), self.timers.functions), (3, []))
+
+    def test_a_repeated_commit_of_a_hold_that_comes_too_late_is_followed_by_a_charge(self):
+        for kind in CLASSES:
+            limiter, part = self.start(kind, "AND", "l", "9/h")
             asked = self.answer("lost", "lost", [0, 0, 0, 0, 0], "lost")
             self.do(part.give_back())
             self.tick()
             self.assertEqual(self.timers.functions, [])
-            self.assertEqual(asked[3], "RL.CHARGE k 9/h COST 1")
+            self.assertEqual(asked[3], "RL.CHARGE k 9/h COST 1 AND l 9/h COST 1")
             self.assertEqual(limiter.counts().unavailable, {"connection": 2})
 
     # Goal: nothing is charged twice. Method: weir may have forgotten a commit that it has made.
@@ -306,7 +315,7 @@ class ForkTest(FaultTest):
     def test_a_fork_while_a_thread_holds_a_lock(self):
         for kind in CLASSES:
             limiter = self.limiter(kind)
-            self.answer(OK, [3, 9, 0, 900, 0], OK, [3, 9, 0, 900, 0])
+            self.answer(OK, SliceTest.SLICED, OK, SliceTest.SLICED)
             self.assertTrue(self.do(limiter.allow("k", "9/h")))
             part = limiter.slice(3, 60, "k", "9/h")
             self.do(part.spend())

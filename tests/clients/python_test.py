@@ -5,6 +5,8 @@ stopped, gone, and back again.
 import asyncio
 import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 import unittest
@@ -105,18 +107,31 @@ class LimiterTests:
         self.assertEqual(left("2,held"), 2)
 
     def test_a_slice(self):
-        limiter = self.limiter(self.url(self.start()))
-        limit = f"10/{NEVER},fixed"
+        limiter = self.limiter(self.url(self.start("--slice-life", "60s")))
+        limit = f"100/{NEVER},fixed"
         part = limiter.slice(6, 60, "k", limit)
         for _ in range(2):
             self.do(part.spend())
-        self.assertEqual(self.do(limiter.peek("k", limit)).remaining, 3)
+        self.assertEqual(self.do(limiter.peek("k", limit)).remaining, 93)
         self.do(part.give_back())
-        self.assertEqual(self.do(limiter.peek("k", limit)).remaining, 7)
-        for _ in range(8):
+        self.assertEqual(self.do(limiter.peek("k", limit)).remaining, 97)
+        for _ in range(98):
             self.do(part.spend())
         with self.assertRaises(Limited):
             self.do(part.spend())
+
+    # Goal: a limit that bans is asked request by request, so it bans.
+    def test_a_limit_of_which_there_are_no_slices(self):
+        server = self.start()
+        limiter = self.limiter(self.url(server))
+        part = limiter.slice(6, 60, "k", "3/h,fixed,ban=15m")
+        for _ in range(3):
+            self.do(part.spend())
+        with self.assertRaises(Limited) as denied:
+            self.do(part.spend())
+        self.assertGreater(denied.exception.retry_after, 800)
+        with self.connect(server) as client:
+            self.assertEqual(client.call("RL.INSPECT", "k", "HOLDS"), [])
 
     # --- Logins -----------------------------------------------------------------------------------
 
@@ -127,6 +142,10 @@ class LimiterTests:
             self.allow(limiter, "other", "10/s")
         self.do(limiter.verify("app:x", "10/s"))
         self.assertTrue(self.allow(limiter, "app:x", "10/s"))
+        self.do(limiter.slice(6, 1, "app:y", "100/h").spend())
+        with self.connect(server) as client:
+            client.call("AUTH", "admin", "admin")
+            self.assertEqual(len(client.call("RL.INSPECT", "app:y", "HOLDS")), 1)
         decision = self.allow(limiter, "other", "10/s")
         self.assertEqual((decision.allowed, decision.cause), (True, "login"))
         with self.assertRaises(Unavailable):
@@ -302,9 +321,22 @@ class LimiterTests:
 class ThreadLimiterTest(LimiterTests, TlsServerTest):
     limiter_class = weir_client.Limiter
 
+    # Goal: what such a process has spent does not come back.
+    def test_a_process_that_ends_wastes_its_slice(self):
+        server = self.start("--slice-life", "300ms")
+        limit = f"100/{NEVER},fixed"
+        program = (
+            "import os, sys, weir_client; limiter = weir_client.Limiter(sys.argv[1], deadline=60); "
+            "limiter.slice(6, 60, 'k', sys.argv[2]).spend(); os._exit(0)"
+        )
+        subprocess.run([sys.executable, "-c", program, self.url(server), limit], check=True)
+        with self.connect(server) as client:
+            self.await_equal(lambda: client.call("RL.INSPECT", "k", "HOLDS"), [])
+            self.assertEqual(client.call("RL.PEEK", "k", limit, "COST", 0)[1], 94)
+
     # Goal: threads get all tokens and no more.
     def test_threads_share_a_limiter_and_a_slice(self):
-        limiter = self.limiter(self.url(self.start()))
+        limiter = self.limiter(self.url(self.start("--slice-life", "60s")))
         limit = f"100/{NEVER},fixed"
         part = limiter.slice(7, 60, "sliced", limit)
         passed = []
@@ -408,7 +440,7 @@ class AsyncioLimiterTest(LimiterTests, TlsServerTest):
         self.assertEqual(self.do(cancel()).remaining, 999)
 
     def test_tasks_share_a_limiter(self):
-        limiter = self.limiter(self.url(self.start()))
+        limiter = self.limiter(self.url(self.start("--slice-life", "60s")))
         limit = f"100/{NEVER},fixed"
         part = limiter.slice(7, 60, "sliced", limit)
 

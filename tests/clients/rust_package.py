@@ -102,7 +102,7 @@ class LimiterTests:
 
     # Goal: callers that share a slice get all tokens and no more.
     def test_a_crowd(self):
-        self.limiter(self.url(self.start()))
+        self.limiter(self.url(self.start("--slice-life", "60s")))
         limit = f"100/{NEVER},fixed"
         self.assertEqual(self.call("crowd", 20, 10, "asked", limit), "100")
         self.assertEqual(self.call("slice", 7, 60_000, "sliced", limit), "ok")

@@ -49,6 +49,8 @@ struct Decision {
   std::string_view cause{};
   std::vector<LimitRow> limits{};  // with Details::kYes, or if the words have several keys
   std::int64_t granted = 0;        // tokens that were taken at once, by a Slice
+  // For which these may be spent; unset: this is no answer to RL.SLICE.
+  std::optional<std::chrono::microseconds> life{};
 
   explicit operator bool() const { return allowed; }
 };

@@ -27,6 +27,17 @@ export function readDecision(reply, request) {
   };
 }
 
+/** The Decision in the reply to RL.SLICE, with the life of the slice in us: `lifeUs`. */
+export function readSlice(reply, request) {
+  const [granted, remaining, retryAfterUs, resetAfterUs, limit, lifeUs] =
+    Array.isArray(reply) && Number.isFinite(reply[5]) ? reply : [];
+  const [retryAfterMs, resetAfterMs] = [retryAfterUs, resetAfterUs].map((us) =>
+    us < 0 ? us : Math.ceil(us / 1000),
+  );
+  const decision = [granted, remaining, retryAfterMs, resetAfterMs, limit];
+  return { ...readDecision(decision, request), lifeUs };
+}
+
 /** The same Decision after a while. */
 export function aged(decision, ms) {
   const later = (time) => (time === null ? null : Math.max(0, time - ms));

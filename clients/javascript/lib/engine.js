@@ -45,7 +45,7 @@ export class Engine {
   }
 
   /** The Decision, without a request if a denial of the same words is kept. */
-  async decideOrKeep(command, request, options = [], details = false) {
+  async decideOrKeep(command, request, options = [], { details = false, read } = {}) {
     const now = this.clock();
     const keptAs = `${details || request.hasSeveralKeys} ${request.id}`;
     const kept = this.#denials.find(keptAs, now);
@@ -53,7 +53,7 @@ export class Engine {
       this.counters.add("kept");
       return kept;
     }
-    const decision = await this.decide(command, request, request.words, { options, details });
+    const decision = await this.decide(command, request, request.words, { options, details, read });
     if (decision.reason === "denied" || decision.reason === "never") {
       this.#denials.keep(keptAs, now, decision);
     }
@@ -69,18 +69,25 @@ export class Engine {
     });
   }
 
-  /** The Decision, which is unavailable if there is no answer. */
-  async decide(command, request, words, { options = [], details = false, ...how } = {}) {
+  /**
+   * The Decision, which is unavailable if there is no answer. `read` makes it of a reply. A server
+   * that does not know RL.SLICE is no mistake of the program.
+   */
+  async decide(
+    command, request, words,
+    { options = [], details = false, read = readDecision, ...how } = {},
+  ) {
     const withLimits = details || request.hasSeveralKeys; // says which key was denied
     try {
       const more = withLimits ? ["WITHLIMITS"] : [];
       const reply = await this.call([command, ...words, ...options, ...more], how);
-      const decision = readDecision(reply, request);
+      const decision = read(reply, request);
       this.counters.addDecision(decision);
       return decision;
     } catch (error) {
       if (error instanceof Unavailable) return this.withoutAnswer(error.cause);
-      if (error instanceof Mistake) this.counters.add("asked", "mistakes");
+      const isOld = command === "RL.SLICE" && error.isUnknownCommand;
+      if (error instanceof Mistake && !isOld) this.counters.add("asked", "mistakes");
       throw error;
     }
   }

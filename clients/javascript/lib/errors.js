@@ -6,6 +6,11 @@
  */
 export class Mistake extends Error {
   name = "Mistake";
+
+  /** Whether the server is too old for the command. */
+  get isUnknownCommand() {
+    return this.message.startsWith("ERR unknown command ");
+  }
 }
 
 /**

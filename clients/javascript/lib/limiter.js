@@ -42,7 +42,7 @@ export class Limiter {
   /** One Decision. With `{details: true}`, decision.limits has a row for each limit. */
   async allow(...words) {
     const [request, { details }] = this.#read(words, "details");
-    return this.#engine.decideOrKeep("RL.ALLOW", request, [], details);
+    return this.#engine.decideOrKeep("RL.ALLOW", request, [], { details });
   }
 
   /** What `allow` would say; takes nothing. */

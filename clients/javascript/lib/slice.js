@@ -1,8 +1,14 @@
-// Tokens that are taken at once, as a hold, and spent one by one.
+// Tokens that are taken at once and spent one by one without asking.
 //
-// For a key that is asked too often to ask weir each time. What is left at the end comes back with
-// the commit of what was spent. If the process dies, all of the slice comes back although some of
-// it may have been spent: so a process that dies again and again may admit a slice more each time.
+// For a key that is asked too often to ask weir each time. RL.SLICE says how many tokens there are
+// and how long they may be spent. What is left then comes back with the commit of what was spent. A
+// slice that is not committed counts as spent, so a process that dies admits nothing twice. Where
+// weir gives no slices of these limits, each token is asked for.
+//
+// Several keys (AND), and a weir that does not know RL.SLICE, have RL.TAKE with a hold instead.
+// That comes back at its end: so a process that dies again and again may admit a slice more each
+// time.
+import { readSlice } from "./decision.js";
 import { HOLD_TRIES, checked } from "./engine.js";
 import { Mistake, Unavailable } from "./errors.js";
 import { newId } from "./hold.js";
@@ -10,25 +16,31 @@ import { END_OF_SCOPE } from "./scope.js";
 import { Turns } from "./turns.js";
 import { digits, milliseconds } from "./words.js";
 
-// The hold outlives its time by two deadlines for the last request, and two for the commit.
+// The hold of RL.TAKE outlives its time by two deadlines for the last request, and two for the
+// commit.
 const DEADLINES_BEYOND = 4;
 
+const OTHERWISE_MS = 10000; // so long is asked otherwise where there are no slices
+const MARGIN_US = 1000; // and a thousandth: clocks drift
 const REPEAT_MS = 1000; // between two commits of what has had no answer
 
-/** Made by `limiter.slice`. The limits must not say cost=. */
+/** Made by `limiter.slice`. The limits of several keys must not say cost=. */
 export class Slice {
   #engine;
   #request;
   #size;
   #ms;
   #ttl;
+  #holdTtl;
+  #otherwise; // the command that is asked in place of RL.SLICE
+  #otherwiseUntil = Infinity;
   #turns = new Turns();
-  #hold; // the id of the present one
+  #hold; // the present one: its id, whether it lapses, and when
   #end = 0;
   #left = 0;
   #spent = 0;
   #stop; // ends the timer
-  #unsettled = []; // [the id of a hold, what was spent of it], whose commit has had no answer
+  #unsettled = []; // [a hold, what was spent of it], whose commit has had no answer
   #stopRepeating; // ends their timer
   #isRepeating = false;
 
@@ -37,7 +49,9 @@ export class Slice {
     this.#request = engine.request(given);
     this.#size = digits(size, "the size", 1);
     this.#ms = milliseconds(ms, "the time", 1);
-    this.#ttl = digits(Math.round(this.#ms + DEADLINES_BEYOND * engine.deadlineMs), "the time");
+    this.#ttl = digits(Math.round(this.#ms), "the time");
+    this.#holdTtl = digits(Math.round(this.#ms + DEADLINES_BEYOND * engine.deadlineMs), "the time");
+    this.#otherwise = this.#request.hasSeveralKeys ? "RL.TAKE" : undefined;
   }
 
   /**
@@ -85,25 +99,68 @@ export class Slice {
   async #takeAndSpend() {
     await this.#settle();
     const begin = this.#engine.clock();
-    const id = newId();
-    const options = ["UPTO", this.#size, "HOLD", id, "TTL", this.#ttl];
+    if (begin >= this.#otherwiseUntil) this.#otherwise = undefined;
+    if (this.#otherwise === "RL.ALLOW") {
+      checked(await this.#engine.decideOrKeep("RL.ALLOW", this.#request), this.#request);
+    } else if (this.#otherwise === "RL.TAKE") {
+      await this.#take(begin, newId());
+    } else {
+      await this.#takeSlice(begin, newId());
+    }
+  }
+
+  async #takeSlice(begin, id) {
+    const options = ["NEED", "1", "UNIT", "1", "UPTO", this.#size, "HOLD", id, "TTL", this.#ttl];
+    const read = readSlice;
+    let slice;
+    try {
+      slice = await this.#engine.decideOrKeep("RL.SLICE", this.#request, options, { read });
+    } catch (error) {
+      if (!(error instanceof Mistake && error.isUnknownCommand)) throw error;
+      this.#askOtherwise("RL.TAKE", begin);
+      return this.#take(begin, id);
+    }
+    if (slice.lifeUs === 0) this.#askOtherwise("RL.ALLOW", begin);
+    checked(slice, this.#request);
+    if (slice.reason !== "allowed" || slice.lifeUs === 0) return undefined;
+    const margin = Math.floor(slice.lifeUs / 1000) + MARGIN_US;
+    const hold = { id, lapses: true, end: begin + slice.lifeUs / 1000 };
+    return this.#begin(hold, slice.granted, begin + (slice.lifeUs - margin) / 1000);
+  }
+
+  #askOtherwise(command, begin) {
+    this.#otherwise = command;
+    this.#otherwiseUntil = begin + OTHERWISE_MS;
+  }
+
+  async #take(begin, id) {
+    const options = ["UPTO", this.#size, "HOLD", id, "TTL", this.#holdTtl];
     const taken = await this.#engine.decideOrKeep("RL.TAKE", this.#request, options);
     checked(taken, this.#request);
     if (taken.reason !== "allowed") return; // without an answer there is no hold
-    this.#hold = id;
-    this.#left = taken.granted - 1;
+    await this.#begin({ id, lapses: false, end: Infinity }, taken.granted, begin + this.#ms);
+  }
+
+  /** Begins to spend: a token at once, which is weir's word, the others until the end. */
+  async #begin(hold, tokens, end) {
+    this.#hold = hold;
+    this.#left = tokens - 1;
     this.#spent = 1;
-    this.#end = begin + this.#ms;
-    const end = () => this.#turns.run(() => (this.#hold === id ? this.#settle() : undefined));
-    this.#stop = this.#engine.every(this.#ms, end);
+    this.#end = end;
+    const ms = end - this.#engine.clock();
+    if (ms <= 0) return this.#settle(); // the reply came late
+    const settle = () => this.#turns.run(() => (this.#hold === hold ? this.#settle() : undefined));
+    this.#stop = this.#engine.every(ms, settle);
+    return undefined;
   }
 
   async #settle() {
     this.#stop?.();
     this.#stop = undefined;
     if (this.#hold === undefined) return;
-    const [hold, spent] = [this.#hold, this.#spent];
+    const [hold, left, spent] = [this.#hold, this.#left, this.#spent];
     [this.#hold, this.#left, this.#spent] = [undefined, 0, 0];
+    if (hold.lapses && left === 0) return; // it counts as spent anyway
     const cause = await this.#commit(hold, spent);
     if (cause === undefined) return;
     this.#engine.withoutAnswer(cause);
@@ -112,16 +169,19 @@ export class Slice {
   }
 
   /**
-   * Commits a hold; if that is too late, charges what was spent, as all has come back. Returns the
-   * cause if the commit is not answered. A charge is not repeated: it may have been made.
+   * Commits a hold. If that is too late, nothing of a slice has come back, but all of a hold of
+   * RL.TAKE: then charges what was spent. Returns the cause if the commit is not answered. A charge
+   * is not repeated: it may have been made.
    */
   async #commit(hold, spent) {
-    const words = ["RL.COMMIT", ...this.#request.settled(spent), "HOLD", hold];
+    const words = ["RL.COMMIT", ...this.#request.settled(spent), "HOLD", hold.id];
     let isAnswered = false;
     try {
       const [had] = await this.#engine.call(words, { tries: HOLD_TRIES });
       isAnswered = true;
-      if (had === 0) await this.#engine.call(["RL.CHARGE", ...this.#request.charged(spent)]);
+      if (had === 0 && !hold.lapses) {
+        await this.#engine.call(["RL.CHARGE", ...this.#request.charged(spent)]);
+      }
     } catch (error) {
       if (error instanceof Mistake) this.#engine.counters.add("mistakes");
       else if (!(error instanceof Unavailable)) throw error;
@@ -137,7 +197,9 @@ export class Slice {
     this.#isRepeating = true;
     try {
       while (this.#unsettled.length > 0) {
-        if ((await this.#commit(...this.#unsettled[0])) !== undefined) return;
+        const [hold, spent] = this.#unsettled[0];
+        const isOver = this.#engine.clock() >= hold.end;
+        if (!isOver && (await this.#commit(hold, spent)) !== undefined) return;
         this.#unsettled.shift();
       }
       this.#stopRepeating();

@@ -114,7 +114,8 @@ class Limiter:
         return Lease(self._run, LeasePlans(self._engine, ttl, words), self._every)
 
     def slice(self, size: int, seconds: float, *words: Word) -> Slice:
-        """A Slice: up to `size` tokens taken at once, to be spent within `seconds`."""
+        """A Slice: up to `size` tokens taken at once, as many as weir can spare, to be spent within
+        `seconds`, or less."""
         plans = SlicePlans(self._engine, size, seconds, words)
         return Slice(self._run, plans, self._every, self._engine.deadline)
 
@@ -262,7 +263,7 @@ class Slice:
         try:
             before = self._plans.number
             await self._run(self._plans.spend())
-            if self._plans.number != before:
+            if self._plans.number != before and self._plans.is_open:
                 self._restart_timer()
         finally:
             self._start_settling()

@@ -133,7 +133,8 @@ impl Limiter {
         Ok(Lease { lease: Arc::new(lease), thread: self.thread.clone() })
     }
 
-    /// A [`Slice`]: up to `size` tokens taken at once, to be spent within `time`.
+    /// A [`Slice`]: up to `size` tokens taken at once, as many as weir can spare, to be spent
+    /// within `time`, or less.
     pub fn slice(&self, size: u64, time: Duration, words: &[&str]) -> Result<Slice, Mistake> {
         let slice = Arc::new(self.limiter.slice(size, time, words)?);
         Ok(Slice { slice, thread: self.thread.clone() })
@@ -259,9 +260,9 @@ impl Drop for Lease {
     }
 }
 
-/// Up to so many tokens taken at once, to be spent within a time. Threads may share it: one asks
-/// weir for more while the others wait, for a deadline at most. A slice that is dropped is given
-/// back. The limits must not say `cost=`.
+/// Up to so many tokens taken at once, as many as weir can spare, to be spent within a time, or
+/// less. Threads may share it: one asks weir for more while the others wait, for a deadline at
+/// most. A slice that is dropped is given back. The limits of several keys must not say `cost=`.
 pub struct Slice {
     slice: Arc<slice::Slice>,
     thread: Arc<Thread>,

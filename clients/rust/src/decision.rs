@@ -69,7 +69,8 @@ pub struct Decision {
     pub cause: Option<Cause>,
     /// A row for each limit: with details, or with several keys.
     pub limits: Vec<LimitRow>,
-    pub(crate) granted: u64, // the tokens that RL.TAKE took
+    pub(crate) granted: u64, // the tokens that RL.TAKE or RL.SLICE took
+    pub(crate) life: Option<Duration>, // that RL.SLICE gave them
 }
 
 impl Decision {
@@ -85,6 +86,7 @@ impl Decision {
             cause: Some(cause),
             limits: Vec::new(),
             granted: 0,
+            life: None,
         }
     }
 
@@ -107,7 +109,20 @@ impl Decision {
             cause: None,
             limits: rows.iter().map(|row| read_row(row, request)).collect::<Result<_, _>>()?,
             granted: granted.max(0) as u64,
+            life: None,
         })
+    }
+
+    /// That in the reply to RL.SLICE, whose times are in microseconds and whose rows are left out.
+    pub(crate) fn read_slice(reply: &Value, request: &Request) -> Result<Decision, Mistake> {
+        let [granted, remaining, retry_after_us, reset_after_us, limit, life_us] =
+            integers(array(reply)?)?;
+        let [retry_after_ms, reset_after_ms] = [retry_after_us, reset_after_us]
+            .map(|us| if us > 0 { (us - 1) / 1000 + 1 } else { us });
+        let numbers = [granted, remaining, retry_after_ms, reset_after_ms, limit];
+        let reply = Value::Array(numbers.map(Value::Int).to_vec());
+        let life = u64::try_from(life_us).ok().map(Duration::from_micros);
+        Ok(Decision { life, ..Decision::read(&reply, request)? })
     }
 }
 

@@ -19,6 +19,7 @@ use crate::words::Request;
 
 /// A hold has an id, so that a request whose reply is lost may be sent again.
 pub(crate) const HOLD_TRIES: usize = 2;
+pub(crate) const SLICE: &str = "RL.SLICE";
 const LINKS_MAX: usize = 16;
 const WAITS_MAX: usize = 16;
 const VERIFIED: [&str; 2] = ["weir:verify", "1/s"];
@@ -146,13 +147,16 @@ impl Engine {
             }
             None => self.call(&sent, asking.tries).await,
         };
+        let is_slice = asking.command == SLICE;
         let decided = match reply {
+            Ok(reply) if is_slice => Decision::read_slice(&reply, request),
             Ok(reply) => Decision::read(&reply, request),
             Err(Error::Mistake(mistake)) => Err(mistake),
             Err(Error::Unavailable(error)) => return Ok(self.without_answer(error.cause)),
         };
         match &decided {
             Ok(decision) => self.counters.add_decision(decision),
+            Err(mistake) if is_slice && mistake.is_unknown_command() => {} // weir is older
             Err(_) => self.counters.add_asked_mistake(),
         }
         decided

@@ -18,6 +18,11 @@ impl Mistake {
     pub(crate) fn new(text: impl Into<String>) -> Mistake {
         Mistake { text: text.into() }
     }
+
+    /// Whether the server is too old for the command.
+    pub(crate) fn is_unknown_command(&self) -> bool {
+        self.text.starts_with("ERR unknown command ")
+    }
 }
 
 impl fmt::Display for Mistake {

@@ -132,7 +132,8 @@ impl Limiter {
         Lease::take(self.engine.clone(), ttl, words).await
     }
 
-    /// A [`Slice`]: up to `size` tokens taken at once, to be spent within `time`.
+    /// A [`Slice`]: up to `size` tokens taken at once, as many as weir can spare, to be spent
+    /// within `time`, or less.
     pub fn slice(&self, size: u64, time: Duration, words: &[&str]) -> Result<Slice, Mistake> {
         Slice::new(self.engine.clone(), size, time, words)
     }

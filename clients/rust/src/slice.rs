@@ -1,8 +1,13 @@
-//! A slice: tokens that are taken at once, as a hold, and spent one by one.
+//! A slice: tokens that are taken at once and spent one by one without asking.
 //!
-//! For a key that is asked too often to ask weir each time. What is left at the end comes back with
-//! the commit of what was spent. If the process dies, all of the slice comes back although some of
-//! it may have been spent: so a process that dies again and again may admit a slice more each time.
+//! For a key that is asked too often to ask weir each time. RL.SLICE says how many tokens there are
+//! and how long they may be spent. What is left then comes back with the commit of what was spent.
+//! A slice that is not committed counts as spent, so a process that dies admits nothing twice.
+//! Where weir gives no slices of these limits, each token is asked for.
+//!
+//! Several keys (AND), and a weir that does not know RL.SLICE, have RL.TAKE with a hold instead.
+//! That comes back at its end: so a process that dies again and again may admit a slice more each
+//! time.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -13,19 +18,25 @@ use tokio::time::timeout;
 
 use crate::cause::Cause;
 use crate::decision::{Decision, Reason, first_integer};
-use crate::engine::{Asking, Engine, HOLD_TRIES};
+use crate::engine::{Asking, Engine, HOLD_TRIES, SLICE};
 use crate::error::{Error, Mistake, Refusal};
 use crate::hold::random_id;
 use crate::options::Stop;
 use crate::words::Request;
 
-/// The hold outlives its time by two deadlines for the last request, and two for the commit.
+/// The hold of RL.TAKE outlives its time by two deadlines for the last request, and two for the
+/// commit.
 const DEADLINES_BEYOND: u32 = 4;
+/// So long is asked otherwise where there are no slices.
+const OTHERWISE_TIME: Duration = Duration::from_secs(10);
+/// A life is shorter by this and by a thousandth: clocks drift.
+const MARGIN: Duration = Duration::from_millis(1);
 
-/// Up to so many tokens taken at once, to be spent within a time. Tasks may share it: one asks weir
-/// for more while the others wait, for a deadline at most.
+/// Up to so many tokens taken at once, as many as weir can spare, to be spent within a time, or
+/// less. Tasks may share it: one asks weir for more while the others wait, for a deadline at most.
 ///
-/// A slice that is dropped is given back, in a task. The limits must not say `cost=`.
+/// A slice that is dropped is given back, in a task. The limits of several keys must not say
+/// `cost=`.
 pub struct Slice {
     shared: Arc<Shared>,
 }
@@ -38,7 +49,8 @@ impl Slice {
         words: &[&str],
     ) -> Result<Slice, Mistake> {
         let request = engine.request(words)?;
-        let state = Mutex::default();
+        let otherwise = request.has_several_keys().then_some(Otherwise::Hold { until: None });
+        let state = Mutex::new(State { otherwise, ..State::default() });
         Ok(Slice { shared: Arc::new(Shared { engine, request, size, time, state }) })
     }
 
@@ -92,11 +104,29 @@ struct State {
     present: Option<Present>,
     runtime: Option<Handle>, // that the present one was taken on
     stop: Option<Stop>,      // of the timer that ends the present one
+    otherwise: Option<Otherwise>,
+}
+
+/// What is asked in place of RL.SLICE, until then.
+#[derive(Clone, Copy)]
+enum Otherwise {
+    Hold { until: Option<Instant> }, // None: always
+    Token { until: Instant },
+}
+
+impl Otherwise {
+    fn is_over(self, now: Instant) -> bool {
+        match self {
+            Otherwise::Hold { until } => until.is_some_and(|until| now >= until),
+            Otherwise::Token { until } => now >= until,
+        }
+    }
 }
 
 /// The slice that is being spent.
 struct Present {
     hold: String,
+    lapses: bool, // else all of it comes back
     end: Instant,
     left: u64,
     spent: u64,
@@ -134,13 +164,17 @@ impl Shared {
         }
     }
 
-    /// Settles what was spent. If that comes too late, all of it has come back, so it is charged.
+    /// Settles what was spent. If that comes too late, nothing of a slice has come back, but all of
+    /// a hold of RL.TAKE: then it is charged. A slice that is all spent counts as spent anyway.
     async fn commit(&self, present: &Present) -> Result<(), Error> {
+        if present.lapses && present.left == 0 {
+            return Ok(());
+        }
         let words = self.request.settled(present.spent);
         let hold = vec!["HOLD".to_string(), present.hold.clone()];
         let words = [vec!["RL.COMMIT".to_string()], words, hold].concat();
         let reply = self.engine.call(&words, HOLD_TRIES).await?;
-        if first_integer(&reply)? == 0 && present.spent > 0 {
+        if first_integer(&reply)? == 0 && present.spent > 0 && !present.lapses {
             let words = self.request.charged(present.spent);
             self.engine.call(&[vec!["RL.CHARGE".to_string()], words].concat(), 1).await?;
         }
@@ -171,30 +205,91 @@ impl State {
         }
     }
 
-    /// The token of the caller is spent at once, however long its taking took: the hold outlives
-    /// the time of the slice.
+    /// The token of the caller is spent at once, however long its taking took: it is weir's word.
     async fn take_and_spend(&mut self, shared: &Arc<Shared>) -> Result<(), Refusal> {
         let engine = &shared.engine;
         let begin = engine.now();
+        self.otherwise = self.otherwise.filter(|otherwise| !otherwise.is_over(begin));
+        let decision = match self.otherwise {
+            Some(Otherwise::Token { .. }) => {
+                engine.decide_or_keep(&shared.request, Asking::new("RL.ALLOW")).await?
+            }
+            Some(Otherwise::Hold { .. }) => self.take(shared, begin, random_id()?).await?,
+            None => self.take_slice(shared, begin).await?,
+        };
+        shared.check(decision)
+    }
+
+    async fn take_slice(
+        &mut self,
+        shared: &Arc<Shared>,
+        begin: Instant,
+    ) -> Result<Decision, Refusal> {
         let hold = random_id()?;
-        let ttl = shared.time.saturating_add(DEADLINES_BEYOND * engine.settings.deadline);
+        let mut asking = Asking::new(SLICE);
+        let (size, ttl) = (shared.size.to_string(), shared.time.as_millis().max(1).to_string());
+        let options = ["NEED", "1", "UNIT", "1", "UPTO", &size, "HOLD", &hold, "TTL", &ttl];
+        asking.options = options.map(String::from).to_vec();
+        let until = begin + OTHERWISE_TIME;
+        let decision = match shared.engine.decide_or_keep(&shared.request, asking).await {
+            Err(mistake) if mistake.is_unknown_command() => {
+                self.otherwise = Some(Otherwise::Hold { until: Some(until) });
+                return self.take(shared, begin, hold).await;
+            }
+            decided => decided?,
+        };
+        match decision.life {
+            Some(Duration::ZERO) => self.otherwise = Some(Otherwise::Token { until }),
+            Some(life) if decision.allowed => {
+                let life = life.min(shared.time);
+                let margin = Duration::from_micros((life.as_micros() / 1000) as u64) + MARGIN;
+                let end = begin + life.saturating_sub(margin);
+                self.begin(shared, hold, true, &decision, end).await;
+            }
+            _ => {}
+        }
+        Ok(decision)
+    }
+
+    async fn take(
+        &mut self,
+        shared: &Arc<Shared>,
+        begin: Instant,
+        hold: String,
+    ) -> Result<Decision, Refusal> {
+        let ttl = shared.time.saturating_add(DEADLINES_BEYOND * shared.engine.settings.deadline);
         let mut asking = Asking::new("RL.TAKE");
         let options = ["UPTO", &shared.size.to_string(), "HOLD", &hold, "TTL"];
         asking.options = options.map(String::from).to_vec();
         asking.options.push(ttl.as_millis().to_string());
-        let decision = engine.decide_or_keep(&shared.request, asking).await?;
+        let decision = shared.engine.decide_or_keep(&shared.request, asking).await?;
         if decision.reason == Reason::Allowed {
-            self.number += 1;
-            let left = decision.granted.saturating_sub(1);
-            self.present = Some(Present { hold, end: begin + shared.time, left, spent: 1 });
-            self.runtime = Some(Handle::current());
-            self.stop = Some(start_timer(shared, self.number));
+            self.begin(shared, hold, false, &decision, begin + shared.time).await;
         }
-        shared.check(decision)
+        Ok(decision)
+    }
+
+    async fn begin(
+        &mut self,
+        shared: &Arc<Shared>,
+        hold: String,
+        lapses: bool,
+        taken: &Decision,
+        end: Instant,
+    ) {
+        self.number += 1;
+        let left = taken.granted.saturating_sub(1);
+        self.present = Some(Present { hold, lapses, end, left, spent: 1 });
+        self.runtime = Some(Handle::current());
+        let time = end.saturating_duration_since(shared.engine.now());
+        if time.is_zero() {
+            return self.give_back(shared).await; // the reply came late
+        }
+        self.stop = Some(start_timer(shared, self.number, time));
     }
 }
 
-fn start_timer(shared: &Arc<Shared>, number: u64) -> Stop {
+fn start_timer(shared: &Arc<Shared>, number: u64, time: Duration) -> Stop {
     let weak: Weak<Shared> = Arc::downgrade(shared);
     let beat = move || {
         let ended = weak.upgrade();
@@ -204,5 +299,5 @@ fn start_timer(shared: &Arc<Shared>, number: u64) -> Stop {
             }
         }) as _
     };
-    (shared.engine.settings.every)(shared.time, Box::new(beat))
+    (shared.engine.settings.every)(time, Box::new(beat))
 }

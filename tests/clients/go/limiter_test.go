@@ -118,8 +118,8 @@ func TestALeaseIsRenewed(t *testing.T) {
 }
 
 func TestASlice(t *testing.T) {
-	l := patient(t, start(t).url(""))
-	limit := "10/" + never + ",fixed"
+	l := patient(t, start(t, "--slice-life", "60s").url(""))
+	limit := "100/" + never + ",fixed"
 	part, err := l.Slice(6, time.Minute, "k", limit)
 	check(t, err)
 	left := func() int64 {
@@ -129,10 +129,10 @@ func TestASlice(t *testing.T) {
 	}
 	check(t, part.Spend(background))
 	check(t, part.Spend(background))
-	equal(t, left(), 3)
+	equal(t, left(), 93)
 	part.GiveBack(background)
-	equal(t, left(), 7)
-	for i := 0; i < 8; i++ {
+	equal(t, left(), 97)
+	for i := 0; i < 98; i++ {
 		check(t, part.Spend(background))
 	}
 	var limited *weir.Limited
@@ -141,7 +141,7 @@ func TestASlice(t *testing.T) {
 
 // Goal: goroutines get all tokens and no more.
 func TestGoroutinesShareALimiterAndASlice(t *testing.T) {
-	l := patient(t, start(t).url(""))
+	l := patient(t, start(t, "--slice-life", "60s").url(""))
 	limit := "100/" + never + ",fixed"
 	part, err := l.Slice(7, time.Minute, "sliced", limit)
 	check(t, err)

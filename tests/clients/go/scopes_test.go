@@ -57,8 +57,8 @@ func TestAnOddReplyToASettlement(t *testing.T) {
 }
 
 func TestASliceIsNotSpentByACallThatIsCancelled(t *testing.T) {
-	l := patient(t, start(t).url(""))
-	part, err := l.Slice(100, time.Minute, "k", "100/"+never+",fixed")
+	l := patient(t, start(t, "--slice-life", "60s").url(""))
+	part, err := l.Slice(100, time.Minute, "k", "1000/"+never+",fixed")
 	check(t, err)
 	check(t, part.Spend(background))
 	ended, cancel := context.WithCancel(background)
@@ -67,9 +67,9 @@ func TestASliceIsNotSpentByACallThatIsCancelled(t *testing.T) {
 		equal(t, errors.Is(part.Spend(ended), context.Canceled), true)
 	}
 	part.GiveBack(background)
-	d, err := l.Peek(background, "k", "100/"+never+",fixed", "COST", "0")
+	d, err := l.Peek(background, "k", "1000/"+never+",fixed", "COST", "0")
 	check(t, err)
-	equal(t, d.Remaining, 99)
+	equal(t, d.Remaining, 999)
 }
 
 // The time, the timers, and the requests of a slice whose server answers RL.COMMIT as told.
@@ -125,7 +125,11 @@ func (s *sliced) answer(request string) string {
 		s.replies = s.replies[1:]
 		return reply
 	}
-	return strings.Replace(admitted, ":1", ":3", 1)
+	if name == "RL.SLICE" {
+		return "*8\r\n:3\r\n:6\r\n:0\r\n:900\r\n:0\r\n:60000000\r\n:7\r\n*0\r\n"
+	}
+	rows := strings.Repeat("*9\r\n$3\r\n9/h\r\n:1\r\n:9\r\n:6\r\n:0\r\n:900\r\n:0\r\n:1\r\n:0\r\n", 2)
+	return "*6\r\n:3\r\n:6\r\n:0\r\n:900\r\n:0\r\n*2\r\n" + rows
 }
 
 func (s *sliced) asked() string {
@@ -142,27 +146,39 @@ func (s *sliced) count() int {
 	return len(s.timers)
 }
 
-// Returns a slice of a minute, one of whose tokens is spent, and given back in vain.
-func giveBackInVain(t *testing.T, replies ...string) (*sliced, *weir.Slice, *weir.Limiter) {
+const (
+	oneKey      = "k 9/h"
+	severalKeys = "k 9/h AND l 9/h"
+)
+
+// Returns a slice of a minute, one of whose tokens is spent, and given back in vain. With several
+// keys it is a hold.
+func giveBackInVain(
+	t *testing.T, keys string, replies ...string,
+) (*sliced, *weir.Slice, *weir.Limiter) {
 	t.Helper()
 	s := &sliced{now: time.Unix(0, 0), timers: map[int]func(){}}
 	s.replies = append([]string{"lost", "lost"}, replies...)
 	l := limiter(t, "redis://"+startScripted(t, s.answer), silent, weir.FailClosed(),
 		weir.Clock(s.clock), weir.Timer(s.every), weir.Deadline(5*time.Second))
-	part, err := l.Slice(3, time.Minute, "k", "9/h")
+	part, err := l.Slice(3, time.Minute, strings.Split(keys, " ")...)
 	check(t, err)
 	check(t, part.Spend(background))
 	part.GiveBack(background)
-	equal(t, s.asked(), "TAKE COMMIT COMMIT")
+	taken := "SLICE"
+	if keys == severalKeys {
+		taken = "TAKE"
+	}
+	equal(t, s.asked(), taken+" COMMIT COMMIT")
 	equal(t, s.count(), 1)
 	return s, part, l
 }
 
 // Goal: a commit without an answer is repeated until there is one, beside the slices that follow.
 func TestACommitIsRepeatedUntilItIsAnswered(t *testing.T) {
-	s, part, _ := giveBackInVain(t, "lost", "-MISCONF no\r\n", admitted)
+	s, part, _ := giveBackInVain(t, oneKey, "lost", "-MISCONF no\r\n", admitted)
 	check(t, part.Spend(background))
-	equal(t, s.asked(), "TAKE")
+	equal(t, s.asked(), "SLICE")
 	for _, wanted := range []string{"COMMIT", "COMMIT", "COMMIT"} {
 		equal(t, s.count(), 2)
 		s.repeat(t)
@@ -181,9 +197,15 @@ func (s *sliced) repeat(t *testing.T) {
 	call()
 }
 
-// Goal: what was spent is charged if a repeated commit comes too late, once.
+// Goal: what was spent of a hold is charged if a repeated commit comes too late, once; that of a
+// slice is not.
 func TestARepeatedCommitThatComesTooLate(t *testing.T) {
-	s, _, l := giveBackInVain(t, "lost", "*5\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n")
+	const tooLate = "*5\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n"
+	s, _, _ := giveBackInVain(t, oneKey, "lost", tooLate)
+	s.move(5 * time.Second)
+	s.move(5 * time.Second)
+	equal(t, s.asked()+fmt.Sprint(s.count()), "COMMIT COMMIT0")
+	s, _, l := giveBackInVain(t, severalKeys, "lost", tooLate)
 	s.move(5 * time.Second)
 	equal(t, s.asked(), "COMMIT")
 	s.move(5 * time.Second)
@@ -195,14 +217,14 @@ func TestARepeatedCommitThatComesTooLate(t *testing.T) {
 // Goal: a commit is not repeated when a 0 could mean that weir has forgotten that it has settled,
 // nor after a mistake, nor with a Limiter that is closed.
 func TestACommitThatIsRepeatedNoLonger(t *testing.T) {
-	s, _, _ := giveBackInVain(t)
+	s, _, _ := giveBackInVain(t, oneKey)
 	s.move(time.Minute)
 	equal(t, s.asked()+fmt.Sprint(s.count()), "0")
-	s, _, l := giveBackInVain(t, "-ERR no\r\n")
+	s, _, l := giveBackInVain(t, oneKey, "-ERR no\r\n")
 	s.move(time.Second)
 	equal(t, s.asked()+fmt.Sprint(s.count()), "COMMIT0")
 	equal(t, l.Counts().Mistakes, 1)
-	s, _, l = giveBackInVain(t)
+	s, _, l = giveBackInVain(t, severalKeys)
 	check(t, l.Close())
 	s.move(time.Second)
 	equal(t, s.asked()+fmt.Sprint(s.count()), "0")

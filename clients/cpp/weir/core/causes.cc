@@ -57,4 +57,6 @@ bool LeavesConnection(const Answer& refused) {
   return refused.text.starts_with(kFull) || IsAmong(PrefixOf(refused.text), kLeaveConnection);
 }
 
+bool IsUnknownCommand(std::string_view error) { return error.starts_with("ERR unknown command "); }
+
 }  // namespace weir::client

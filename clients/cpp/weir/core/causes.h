@@ -26,4 +26,7 @@ inline constexpr std::string_view kBusy = "busy";
 // Whether the connection is of no use any longer.
 [[nodiscard]] bool LeavesConnection(const Answer& refused);
 
+// Whether the error says that the server is too old for the command.
+[[nodiscard]] bool IsUnknownCommand(std::string_view error);
+
 }  // namespace weir::client

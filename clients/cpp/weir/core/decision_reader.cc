@@ -67,4 +67,16 @@ Decision ReadDecision(const Reply& reply, const Request& request) {
   return decision;
 }
 
+Decision ReadSlice(Reply reply, const Request& request) {
+  const std::chrono::microseconds life(IntegerAt(reply, 5));
+  for (const std::size_t time : {2, 3}) {
+    std::int64_t& value = reply.array[time].integer;
+    if (value > 0) value = (value - 1) / 1000 + 1;
+  }
+  reply.array.resize(5);
+  Decision decision = ReadDecision(reply, request);
+  decision.life = life;
+  return decision;
+}
+
 }  // namespace weir::client

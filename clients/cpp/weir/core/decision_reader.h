@@ -14,4 +14,9 @@ namespace weir::client {
 // Throws Mistake for another reply.
 [[nodiscard]] Decision ReadDecision(const Reply& reply, const Request& request);
 
+// The same for the reply to RL.SLICE, whose times are in us, and whose rows are left out:
+//
+//     *8: granted, remaining, retry after us or -1, reset after us, limit, life us, changes, rows
+[[nodiscard]] Decision ReadSlice(Reply reply, const Request& request);
+
 }  // namespace weir::client

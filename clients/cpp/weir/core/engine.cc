@@ -77,13 +77,17 @@ Decision Engine::Decide(const Request& request, Question question) {
   if (question.with_rows || request.has_several_keys()) {  // to know which key was denied
     words.emplace_back("WITHLIMITS");
   }
+  const bool is_slice = question.command == kSliceCommand;
   CallResult result;
   Decision decision;
   try {
     result = Call(words, question.sending);
-    if (result.reply) decision = ReadDecision(*result.reply, request);
-  } catch (const Mistake&) {
-    counters_.AddMistake(/*is_asked=*/true);
+    if (result.reply) {
+      decision =
+          is_slice ? ReadSlice(*result.reply, request) : ReadDecision(*result.reply, request);
+    }
+  } catch (const Mistake& mistake) {
+    if (!is_slice || !IsUnknownCommand(mistake.what())) counters_.AddMistake(/*is_asked=*/true);
     throw;
   }
   if (!result.reply) return WithoutAnswer(result.cause);

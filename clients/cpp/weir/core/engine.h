@@ -28,6 +28,10 @@ class Wire;
 // A hold has an id, so that a request whose reply is lost may be sent again.
 inline constexpr int kHoldTries = 2;
 
+// The command whose reply ReadSlice reads. A server that does not know it is no mistake of the
+// program.
+inline constexpr std::string_view kSliceCommand = "RL.SLICE";
+
 // How a request is sent.
 struct Sending {
   int tries = 1;                          // the most; another if the reply is lost

@@ -31,7 +31,7 @@ class Engine:
         """A plan: the Decision of RL.ALLOW, or a denial that is kept."""
         return self.decide_or_keep(b"RL.ALLOW", self.request(given), details=details)
 
-    def decide_or_keep(self, command, request, *options, details=False):
+    def decide_or_keep(self, command, request, *options, details=False, read=read_decision):
         """A plan: the Decision, without a request if a denial of the same words is kept."""
         now = self.clock()
         kept_as = (request.words, details or request.has_several_keys)
@@ -39,7 +39,7 @@ class Engine:
             self.counters.add("kept")
             return kept
         decision = yield from self.decide(
-            command, request, request.words, *options, details=details
+            command, request, request.words, *options, details=details, read=read
         )
         if decision.reason in ("denied", "never"):
             self._denials.keep(kept_as, now, decision)
@@ -60,19 +60,21 @@ class Engine:
         )
 
     def decide(self, command, request, words, *options, details=False, tries=1, time=None,
-               apart=False):
-        """A plan: the Decision, which is unavailable if there is no answer."""
+               apart=False, read=read_decision):
+        """A plan: the Decision, which is unavailable if there is no answer. `read` makes it of a
+        reply. A server that does not know RL.SLICE is no mistake of the program."""
         if details or request.has_several_keys:  # to know which key was denied
             options += (b"WITHLIMITS",)
         try:
             reply = yield from self.call(
                 (command, *words, *options), tries=tries, time=time, apart=apart
             )
-            decision = read_decision(reply, request)
+            decision = read(reply, request)
         except Unavailable as error:
             return self.without_answer(error.cause)
-        except Mistake:
-            self.counters.add("asked", "mistakes")
+        except Mistake as mistake:
+            if command != b"RL.SLICE" or not mistake.is_unknown_command:
+                self.counters.add("asked", "mistakes")
             raise
         self.counters.add_decision(decision)
         return decision

@@ -7,6 +7,11 @@ class Mistake(Exception):
     It is raised also by a Limiter that fails open, since it does not pass with time.
     """
 
+    @property
+    def is_unknown_command(self):
+        """Whether the server is too old for the command."""
+        return str(self).startswith("ERR unknown command ")
+
 
 class Unavailable(Exception):
     """weir gave no answer, or cannot limit now. Raised by `command` and `verify` only: the other

@@ -13,8 +13,14 @@ use weir_client::{Cause, Reason};
 
 const WORDS: [&str; 2] = ["k", "1/h"];
 
+const SLICED: &str = "*8\r\n:3\r\n:6\r\n:0\r\n:900\r\n:0\r\n:60000000\r\n:7\r\n*0\r\n";
+
+fn answer(asked: &Asked) {
+    asked.reply(if asked.name() == "RL.SLICE" { SLICED } else { ALLOWED });
+}
+
 fn allowing() -> Arc<Server> {
-    Arc::new(Server::answering(|asked| asked.reply(ALLOWED)))
+    Arc::new(Server::answering(|asked| answer(&asked)))
 }
 
 fn runtime() -> Runtime {
@@ -56,7 +62,7 @@ async fn a_reservation_that_is_dropped_before_its_reply_is_cancelled() {
 /// A server that hangs up after the first request, so that the next one has to connect.
 fn once() -> Arc<Server> {
     Arc::new(Server::answering(|asked| {
-        asked.reply(ALLOWED);
+        answer(&asked);
         if asked.connection == 0 {
             asked.hang_up();
         }
@@ -79,7 +85,7 @@ async fn a_slice_whose_giving_back_is_dropped_is_settled() {
     let limiter = Limiter::new(&server.url()).unwrap();
     let slice = limiter.slice(3, PATIENCE, &WORDS).unwrap();
     slice.spend().await.unwrap();
-    next_of(&server, "RL.TAKE").await;
+    next_of(&server, "RL.SLICE").await;
     begin(slice.give_back()).await;
     next_of(&server, "RL.COMMIT").await;
 }
