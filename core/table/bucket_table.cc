@@ -31,15 +31,6 @@ Bucket* Partition::Find(SlotKey key) noexcept {
   return slot == slots_.end() ? nullptr : &slot->second;
 }
 
-bool Partition::Replace(SlotKey key, Algorithm algorithm, Bucket& slot, Bucket value) {
-  WEIR_DCHECK(&slot == Find(key));
-  if (slot == value) return false;
-  const Bucket before = std::exchange(slot, value);
-  const std::size_t changes_before = changes();
-  if (logs_changes_) Log(key, algorithm, before, value);
-  return changes() != changes_before;
-}
-
 void Partition::Insert(SlotKey key, Algorithm algorithm, Bucket bucket) {
   const bool inserted = slots_.emplace(key, bucket).second;
   WEIR_CHECK(inserted);
@@ -47,9 +38,9 @@ void Partition::Insert(SlotKey key, Algorithm algorithm, Bucket bucket) {
   if (ABSL_PREDICT_FALSE(logs_changes_)) Log(key, algorithm, Bucket{}, bucket);
 }
 
-ABSL_ATTRIBUTE_NOINLINE void Partition::Log(SlotKey key, Algorithm algorithm, Bucket before,
-                                            Bucket after) {
-  log_.Add({key, algorithm, after, WentBack(algorithm, before, after)}, slots_.size());
+ABSL_ATTRIBUTE_NOINLINE bool Partition::Log(SlotKey key, Algorithm algorithm, const Bucket& before,
+                                            const Bucket& after) {
+  return log_.Add({key, algorithm, after, WentBack(algorithm, before, after)}, slots_.size());
 }
 
 void Partition::Erase(SlotKey key) {

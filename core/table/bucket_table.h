@@ -22,6 +22,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -55,7 +56,7 @@ class Partition {
   void PrefetchChanges() const noexcept { log_.PrefetchEnd(); }
 
   // Change the bucket in a slot of this partition, and insert an absent one; both log it if
-  // logs_changes(). Replace returns whether changes() is another number now.
+  // logs_changes(). Replace returns whether changes() may be another number now.
   [[nodiscard]] bool Replace(SlotKey key, Algorithm algorithm, Bucket& slot, Bucket value);
   void Insert(SlotKey key, Algorithm algorithm, Bucket bucket);
   // Erases a present bucket. Logs nothing: a full one need not be logged (LogErased).
@@ -138,7 +139,7 @@ class Partition {
  private:
   friend class BucketTable;
 
-  void Log(SlotKey key, Algorithm algorithm, Bucket before, Bucket after);
+  bool Log(SlotKey key, Algorithm algorithm, const Bucket& before, const Bucket& after);
 
   Slots slots_;
   Instant decision_time_;
@@ -147,6 +148,13 @@ class Partition {
   bool has_open_holds_ : 1 = false;
   bool logs_changes_ : 1 = false;
 };
+
+inline bool Partition::Replace(SlotKey key, Algorithm algorithm, Bucket& slot, Bucket value) {
+  WEIR_DCHECK(&slot == Find(key));
+  if (slot == value) return false;
+  const Bucket before = std::exchange(slot, value);
+  return logs_changes_ && Log(key, algorithm, before, value);
+}
 
 static_assert(sizeof(std::pair<const SlotKey, Bucket>) == 24);
 

@@ -44,23 +44,26 @@ void KeepLast(std::vector<LoggedChange>& changes) {
   changes.erase(changes.begin() + static_cast<std::ptrdiff_t>(kept), changes.end());
 }
 
-void ChangeLog::Add(const LoggedChange& change, std::size_t slots) {
-  if (overflowed_) return;
+bool ChangeLog::Add(const LoggedChange& change, std::size_t slots) {
+  if (overflowed_) return false;
   const std::uint16_t tag = change.tag();
   if (std::ranges::find(tags_, tag) != tags_.end()) {
     // Newest first: after MakeRoom a bucket may be there twice, and the later one counts.
     const std::size_t looked_at = std::min(changes_.size(), kLookedAt);
     for (std::size_t i = 1; i <= looked_at; ++i) {
       LoggedChange& last = changes_[changes_.size() - i];
-      if (last.IsOfSameBucket(change)) return last.Follow(change);
+      if (!last.IsOfSameBucket(change)) continue;
+      last.Follow(change);
+      return false;
     }
   }
   const std::size_t most = kChangesMin + slots;
   if (changes_.size() == changes_.capacity() || changes_.size() >= most) MakeRoom(most);
-  if (overflowed_) return;
+  if (overflowed_) return true;
   changes_.push_back(change);
-  std::shift_right(tags_.begin(), tags_.end(), 1);
-  tags_.front() = tag;
+  static_assert(kLookedAt == 3);
+  tags_ = {tag, tags_[0], tags_[1]};
+  return true;
 }
 
 // Makes room for one more change, or overflows. The room is doubled, but never beyond the most that

@@ -89,8 +89,8 @@ class ChangeLog {
   // have no room for the buckets of a whole request in each partition.
   static constexpr std::size_t kChangesMin = 20;
 
-  // `slots`: the number of slots that the partition has.
-  void Add(const LoggedChange& change, std::size_t slots);
+  // `slots`: those of the partition. Returns whether size() or overflowed() may have changed.
+  bool Add(const LoggedChange& change, std::size_t slots);
 
   // Fetches the memory of the last change and of the next one into the cache.
   void PrefetchEnd() const noexcept {

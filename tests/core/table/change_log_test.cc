@@ -75,7 +75,9 @@ TEST(ChangeLogTest, TakesTheLastOfEachSortedByHashAlgorithmAndLimit) {
 
 TEST(ChangeLogTest, AHotBucketTakesOneChange) {
   ChangeLog log;
-  for (std::uint32_t i = 0; i < 1000; ++i) log.Add(ChangeOf(1, 1, i, i == 17), 0);
+  for (std::uint32_t i = 0; i < 1000; ++i) {
+    EXPECT_EQ(log.Add(ChangeOf(1, 1, i, i == 17), 0), i == 0) << "whether its size has changed";
+  }
   EXPECT_EQ(log.size(), 1U);
   const std::vector<LoggedChange> taken = Take(log);
   EXPECT_EQ(taken.at(0).bucket().low, 999U);
@@ -105,11 +107,11 @@ TEST(ChangeLogTest, OverflowsWhenTooManyDistinctOnesAreLogged) {
   for (std::uint64_t i = 0; i < ChangeLog::kChangesMin; ++i) log.Add(ChangeOf(i, 0), 0);
   EXPECT_FALSE(log.overflowed());
   EXPECT_EQ(log.size(), ChangeLog::kChangesMin);
-  log.Add(ChangeOf(ChangeLog::kChangesMin, 0), 0);
+  EXPECT_TRUE(log.Add(ChangeOf(ChangeLog::kChangesMin, 0), 0));
   EXPECT_TRUE(log.overflowed());
   EXPECT_EQ(log.size(), 0U);
   EXPECT_EQ(log.capacity(), 0U);
-  log.Add(ChangeOf(1, 0), 0);
+  EXPECT_FALSE(log.Add(ChangeOf(1, 0), 0));
   EXPECT_EQ(log.size(), 0U) << "it knows already that everything has changed";
 
   log.Clear();
