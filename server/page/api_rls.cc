@@ -1,12 +1,13 @@
 // The rules of Envoy's rate limit service: /api/rls.
 //
 //     {"source":"files","domains":1,"loads":3,"load_errors":1,"error":null,"rules":[
-//       {"domain":"shop","path":[{"key":"user","value":null}],"line":3,"policy":"rls:shop.user",
-//        "limits":[{"limit":"2/h,fixed,aligned","allowed":7,"denied":1}],"flags":["quota_mode"]}],
-//      "more":0}
+//       {"domain":"shop","path":[{"key":"user","value":null}],"place":"shop.yaml:3",
+//        "policy":"rls:shop.user","flags":["quota_mode"],
+//        "limits":[{"limit":"2/h,fixed,aligned","allowed":7,"denied":1}]}],"more":0}
 //
-// The counts are those of RL.STATS, and null where it counts the limit together with others, or by
-// the values of descriptors.
+// The counts are those of RL.STATS, and null where it counts the limit not at all (unlimited), by
+// the values of descriptors, or perhaps together with others.
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -60,11 +61,11 @@ void AppendPath(const RuleTree& tree, const Rule& rule, JsonWriter json) {
     levels.push_back(&tree.rules()[levels.back()->parent]);
   }
   json.Array("path");
-  for (auto level = levels.rbegin(); level != levels.rend(); ++level) {
-    const std::string& value = (*level)->value;
+  std::ranges::reverse(levels);
+  for (const Rule* const level : levels) {
     json.Object()
-        .Field("key", (*level)->key)
-        .Field("value", value.empty() ? std::nullopt : std::optional(value))
+        .Field("key", level->key)
+        .Field("value", level->value.empty() ? std::nullopt : std::optional(level->value))
         .EndObject();
   }
   json.EndArray();
@@ -73,14 +74,16 @@ void AppendPath(const RuleTree& tree, const Rule& rule, JsonWriter json) {
 void AppendRuleLimits(const RlsRules::Set& set, std::size_t place, const RuleCounts& counts,
                       JsonWriter json) {
   const Rule& rule = set.tree.rules()[place];
-  const bool is_known = counts.has_all && !set.tree.HasMetricValues(rule);
+  const std::string& word = set.words[place];
+  const bool is_counted = !word.empty() && counts.has_all && !set.tree.HasMetricValues(rule);
   json.Array("limits");
   const std::size_t limits = rule.limit ? rule.limit->limits.size() : 0;
   for (std::size_t i = 0; i < limits; ++i) {
     std::optional<LimitTotals::Numbers> numbers;
-    if (is_known) numbers.emplace();
-    const auto found = counts.rows.find(absl::StrCat(set.words[place], "#", i));
-    if (found != counts.rows.end()) numbers = found->second;
+    if (is_counted) {
+      const auto found = counts.rows.find(absl::StrCat(word, "#", i));
+      numbers = found == counts.rows.end() ? LimitTotals::Numbers{} : found->second;
+    }
     json.Object().Field("limit", PolicyLimitText(rule.limit->limits[i]));
     json.Field("allowed", numbers ? std::optional((*numbers)[0]) : std::nullopt);
     json.Field("denied", numbers ? std::optional((*numbers)[1]) : std::nullopt).EndObject();
@@ -105,10 +108,10 @@ void AppendRule(const RlsRules::Set& set, std::size_t place, const RuleCounts& c
   const std::string& word = set.words[place];
   json.Object().Field("domain", set.tree.DomainOf(rule).name);
   AppendPath(set.tree, rule, json);
-  json.Field("line", rule.line)
+  json.Field("place", set.places[place])
       .Field("policy", word.empty() ? std::nullopt : std::optional(word.substr(1)));
-  AppendRuleLimits(set, place, counts, json);
   AppendFlags(rule, json);
+  AppendRuleLimits(set, place, counts, json);
   json.EndObject();
 }
 

@@ -35,9 +35,11 @@ absl::StatusOr<std::shared_ptr<const RlsRules::Set>> ReadRules(const Options& op
   const absl::StatusOr<RulePaths> paths = FindRuleFiles(options.rls_config);
   if (!paths.ok()) return paths.status();
   std::vector<RuleFile> files;
+  std::vector<std::string> places;
   for (const std::string& path : paths->files) {
     absl::StatusOr<RuleFile> file = ReadRuleFile(path);
     if (!file.ok()) return file.status();
+    for (const Rule& rule : file->rules) places.push_back(PlaceOf(*file, rule));
     files.push_back(*std::move(file));
   }
   absl::StatusOr<RuleTree> tree = RuleTree::Create(std::move(files), options.rls_merge_domains);
@@ -51,8 +53,9 @@ absl::StatusOr<std::shared_ptr<const RlsRules::Set>> ReadRules(const Options& op
   std::vector<RlsDomainCounts*> counts;
   for (const RuleDomain& domain : tree->domains())
     counts.push_back(&counters.OfDomain(domain.name));
-  return std::make_shared<const RlsRules::Set>(RlsRules::Set{
-      *std::move(tree), std::move(words), std::move(policies->policies), std::move(counts)});
+  return std::make_shared<const RlsRules::Set>(RlsRules::Set{*std::move(tree), std::move(words),
+                                                             std::move(policies->policies),
+                                                             std::move(counts), std::move(places)});
 }
 
 // The longest time until all buckets of a policy are full, which may owe their limit twice.

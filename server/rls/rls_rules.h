@@ -41,6 +41,7 @@ class RlsRules {
     std::vector<std::string> words;  // by the place of a rule: "@" and its policy; or empty
     PolicyFile policies;
     std::vector<RlsDomainCounts*> counts;  // by the place of a domain
+    std::vector<std::string> places;       // by the place of a rule: "shop.yaml:3"
   };
 
   // `services` must outlive the object.

@@ -180,7 +180,7 @@ test('a policy of the file is changed there', () => {
   }
   assert.equal(fileOf({...policy, file: null}), 'the policy file');
   assert.deepEqual(waysToSet('rls:shop.user', ['1/s'], {...policy, file: 'rules.yaml'}),
-    {file: 'rules.yaml', line: 'rate_limit: {limits: ["1/s"]}'});
+    {file: 'rules.yaml', line: 'limits: ["1/s"]'});
 });
 
 // A token bucket as the server tells it, when `spent` ms of its refilling are missing.

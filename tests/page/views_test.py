@@ -1,9 +1,12 @@
 """The views of the live page beside their numbers: words, order, help, and the layout."""
 
+import contextlib
+import http.client
+import json
 import signal
 
 from page_case import HOSTILE, USERS, VIEWS, PageCase, main
-from weir_e2e import free_port
+from weir_e2e import DEADLINE, free_port
 
 PHONE = 390
 NARROWEST = 320
@@ -24,6 +27,16 @@ class ViewsTest(PageCase):
         """The limits in the order of their rows."""
         return self.browser.run("return [...document.querySelectorAll('.limits-table tbody tr')]"
                                 ".map((row) => row.querySelector('a').innerText)")
+
+    @staticmethod
+    def call_rls(port, calls):
+        entry = {"key": "user", "value": "7"}
+        body = json.dumps({"domain": "shop", "descriptors": [{"entries": [entry]}]})
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE)
+        with contextlib.closing(connection):
+            for _ in range(calls):
+                connection.request("POST", "/json", body)
+                connection.getresponse().read()
 
     def height(self):
         return self.browser.run("return document.documentElement.scrollHeight")
@@ -68,10 +81,16 @@ class ViewsTest(PageCase):
         row = r"shop \u203a user\s+2/h,fixed,aligned\s+0\s*/s\s+0\s*/s"
         self.browser.await_text("tbody", row + r"\s+shop \u203a user \u203a path: /api/\* no limit")
         self.browser.await_text("main", "Rules: 2, domains: 1. Loads since the start: 1, and 0")
+        self.call_rls(port, 1)
+        row = r"shop \u203a user\s+2/h,fixed,aligned\s+0\.\d+\s*/s\s+0\s*/s"
+        self.browser.await_text("tbody", row)
+        self.call_rls(port, 3)
+        row = r"shop \u203a user\s+2/h,fixed,aligned\s+0\.\d+\s*/s\s+0\.\d+\s*/s"
+        self.browser.await_text("tbody", row)
         self.write("rules.yaml", "domain: ''\n")
         server.process.send_signal(signal.SIGHUP)
-        self.browser.await_text(".error", "The files have a mistake; .*rules.yaml:1")
-        self.browser.await_text("tbody", row)
+        self.browser.await_text(".error", "The rules are not as the files say: .*rules.yaml:1")
+        self.browser.await_text("tbody", "2/h,fixed,aligned")
         self.browser.resize(NARROWEST, PHONE_HEIGHT)
         self.browser.until("return document.documentElement.scrollWidth <= window.innerWidth")
         self.expect_no_trouble()

@@ -7,9 +7,11 @@ export function policyLine(name, limits) {
   return `${key} = [${limits.map((limit) => JSON.stringify(limit)).join(', ')}]`;
 }
 
-// What the rule of a policy says in the files of rls-config.
-function ruleLimits(limits) {
-  return `rate_limit: {limits: ${JSON.stringify(limits)}}`;
+// What the rate_limit of a policy's rule says in the files of rls-config, which are read again when
+// they change. Those of rls:inline are not there.
+function ruleLine(name, limits) {
+  return name === 'rls:inline' ? '# Each call brings its own number' :
+    `limits: ${JSON.stringify(limits)}`;
 }
 
 // The file that a policy of /api/policies has to be changed in; null if a command changes it. A
@@ -21,8 +23,7 @@ export function fileOf(policy) {
 // The part of showChange()'s options that says what to type. `policy`: as it is now, or null.
 export function waysToSet(name, limits, policy) {
   const file = fileOf(policy);
-  // The server looks for changes of rules each second.
-  if (file && name.startsWith('rls:')) return {file, line: ruleLimits(limits)};
+  if (file && name.startsWith('rls:')) return {file, line: ruleLine(name, limits)};
   return file ? {file, line: policyLine(name, limits), command: redisCli('RL.POLICY', 'RELOAD')}
     : {command: redisCli('RL.POLICY', 'SET', name, ...limits)};
 }

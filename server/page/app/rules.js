@@ -35,10 +35,9 @@ function ruleRow() {
       cells.map((cell) => h('td', {class: 'number'}, cell.root))),
     update(row) {
       setText(path, row.path);
-      path.title = `Line ${row.rule.line} of its file`;
-      if (row.rule.policy !== null) {
-        path.href = `#/policies/${encodeURIComponent(row.rule.policy)}`;
-      }
+      path.title = row.rule.place;
+      if (row.rule.policy === null) path.removeAttribute('href');
+      else path.href = `#/policies/${encodeURIComponent(row.rule.policy)}`;
       setHidden(flags, row.rule.flags.length === 0);
       setText(flags, row.rule.flags.join(', ').replaceAll('_', ' '));
       setText(limit, row.limit?.limit ?? '');
@@ -99,7 +98,7 @@ export function rulesView() {
         `means of the last ${MEAN_SECONDS} s or more.`);
       setHidden(state, !isThere);
       setHidden(failed, answer.error === null);
-      setText(failed, `The files have a mistake; the rules are those before it: ${answer.error}`);
+      setText(failed, `The rules are not as the files say: ${answer.error}`);
       setHidden(empty, isThere);
       setHidden(table, !isThere);
       setHidden(more, !answer.more);

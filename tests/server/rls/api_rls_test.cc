@@ -9,7 +9,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/status.h"
+#include "core/rules/limit_counters.h"
 #include "server/rls/rls_rules.h"
+#include "tests/server/page/page_client.h"
+#include "tests/support/conversation.h"
 #include "tests/support/http_conversation.h"
 #include "tests/support/temporary_directory.h"
 
@@ -61,6 +64,7 @@ TEST_F(ApiRlsTest, RulesHaveTheirPathTheirLimitsAndTheirCounts) {
     envoy.Post("/json",
                R"({"domain":"shop","descriptors":[{"entries":[{"key":"user","value":"a"}]}]})");
   }
+  const std::string place = server_->services.options.rls_config;
   const json user = {{"key", "user"}, {"value", nullptr}};
   const json expected = {
       {"source", "files"},
@@ -71,13 +75,13 @@ TEST_F(ApiRlsTest, RulesHaveTheirPathTheirLimitsAndTheirCounts) {
       {"rules",
        {{{"domain", "shop"},
          {"path", {user}},
-         {"line", 3},
+         {"place", place + ":3"},
          {"policy", "rls:shop.user"},
          {"limits", {{{"limit", "2/h,fixed,aligned"}, {"allowed", 2}, {"denied", 1}}}},
          {"flags", json::array()}},
         {{"domain", "shop"},
          {"path", {user, {{"key", "path"}, {"value", "/api/*"}}}},
-         {"line", 6},
+         {"place", place + ":6"},
          {"policy", "rls:shop.user.path:_api__:2f4a19dad1ebcb8b"},
          {"limits",
           {{{"limit", "9/s"}, {"allowed", 0}, {"denied", 0}},
@@ -85,7 +89,7 @@ TEST_F(ApiRlsTest, RulesHaveTheirPathTheirLimitsAndTheirCounts) {
          {"flags", {"shadow_mode", "share_threshold"}}},
         {{"domain", "shop"},
          {"path", {{{"key", "probe"}, {"value", nullptr}}}},
-         {"line", 8},
+         {"place", place + ":8"},
          {"policy", nullptr},
          {"limits", json::array()},
          {"flags", {"no_limit"}}}}},
@@ -101,6 +105,41 @@ TEST_F(ApiRlsTest, ALimitWithMetricsByValueHasNoCountOfItsOwn) {
   const json limit = Get()["rules"][0]["limits"][0];
   EXPECT_EQ(limit["allowed"], nullptr);
   EXPECT_EQ(limit["denied"], nullptr);
+}
+
+TEST_F(ApiRlsTest, AnUnlimitedRuleHasNoCount) {
+  Start("domain: shop\ndescriptors:\n- {key: user, rate_limit: {unlimited: true}}\n");
+  EXPECT_EQ(Get()["rules"][0]["limits"][0]["allowed"], nullptr);
+}
+
+TEST_F(ApiRlsTest, LimitsThatMayBeAmongTheOthersHaveNoCount) {
+  Start(kShownRules);
+  Conversation redis(*server_);
+  for (std::size_t i = 0; i <= kCountedLimitsMax; ++i) {
+    redis.Run(absl::StrCat("RL.ALLOW k", i, " ", i + 1, "/d"));
+  }
+  EXPECT_EQ(Get()["rules"][0]["limits"][0]["allowed"], nullptr);
+}
+
+TEST_F(ApiRlsTest, ManyRulesAreWrittenInTurns) {
+  std::string rules = "domain: shop\ndescriptors:\n";
+  for (int i = 0; i < 5000; ++i) {
+    absl::StrAppend(&rules, "- {key: k", i, ", rate_limit: {unit: day, requests_per_unit: 1}}\n");
+  }
+  Start(rules);
+  const int before = page_->turns();
+  EXPECT_EQ(Get()["rules"].size(), 5000U);
+  EXPECT_GT(page_->turns(), before + 2);
+}
+
+TEST(ApiRlsRightsTest, NeedsBothRights) {
+  PageClient page(
+      "user stats on >p ~* +RL.STATS\nuser list on >p ~* +RL.POLICY|LIST\n"
+      "user both on >p ~* +RL.STATS +RL.POLICY|LIST\n");
+  EXPECT_EQ(StatusOf(page.Get("/api/rls")), 401);
+  EXPECT_EQ(StatusOf(page.Get("/api/rls", Basic("stats", "p"))), 403);
+  EXPECT_EQ(StatusOf(page.Get("/api/rls", Basic("list", "p"))), 403);
+  EXPECT_EQ(StatusOf(page.Get("/api/rls", Basic("both", "p"))), 200);
 }
 
 TEST_F(ApiRlsTest, AFailedLoadIsShownBesideTheRulesInForce) {
