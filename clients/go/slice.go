@@ -24,8 +24,8 @@ const (
 //
 // RL.SLICE says how many tokens there are and how long they may be spent. What is left then comes
 // back with the commit of what was spent. A slice that is not committed counts as spent, so a
-// process that dies admits nothing twice. Where weir gives no slices of these limits, each token is
-// asked for.
+// process that dies admits nothing twice. Where weir gives no slices of these limits, or a slice
+// comes later than its life, each token is asked for.
 //
 // Several keys (AND), and a weir that does not know RL.SLICE, have RL.TAKE with a hold instead.
 // That comes back at its end: so a process that dies again and again may admit a slice more each
@@ -109,7 +109,7 @@ func (s *Slice) Spend(ctx context.Context) error {
 		s.spent++
 	}
 	if s.number != before {
-		s.begin(ctx)
+		s.begin()
 	}
 	return nil
 }
@@ -123,15 +123,17 @@ func (s *Slice) GiveBack(ctx context.Context) {
 
 func (s *Slice) giveBack(ctx context.Context) {
 	s.stopTimer()
-	if s.hold == "" {
-		return
+	if settled, isDue := s.endPresent(); isDue {
+		s.settlements.settle(ctx, settled)
 	}
+}
+
+// Returns what was spent of the present slice, and whether that is to be settled.
+func (s *Slice) endPresent() (settlement, bool) {
 	settled := settlement{s.hold, s.spent, s.lives, s.lapses}
 	isAllSpent := s.lapses && s.left == 0 // it counts as spent anyway
 	s.hold, s.left, s.spent = "", 0, 0
-	if !isAllSpent {
-		s.settlements.settle(ctx, settled)
-	}
+	return settled, settled.hold != "" && !isAllSpent
 }
 
 // Takes the next slice or, where there is none, asks for a token. Returns *Limited if it is denied.
@@ -175,6 +177,9 @@ func (s *Slice) ask(ctx context.Context) error {
 		s.hold, s.left, s.lapses = hold, d.granted, true
 		margin := (d.life / 1000).Truncate(time.Microsecond) + lifeMargin
 		s.end, s.lives = begin.Add(d.life-margin), begin.Add(d.life)
+		if !s.engine.clock().Before(s.end) {
+			s.askOtherwise("RL.ALLOW", begin) // it came late, and so would the next ones
+		}
 	}
 	return nil
 }
@@ -202,12 +207,12 @@ func (s *Slice) take(ctx context.Context, begin time.Time, hold string) error {
 }
 
 // Begins the slice that was taken, of which the first token is spent: that is weir's word. Of one
-// that came late nothing else is spent.
-func (s *Slice) begin(ctx context.Context) {
+// that came late nothing else is spent, and the caller does not wait for its settlement.
+func (s *Slice) begin() {
 	if left := s.end.Sub(s.engine.clock()); left > 0 {
 		s.startTimer(s.number, left)
-	} else {
-		s.giveBack(ctx)
+	} else if settled, isDue := s.endPresent(); isDue {
+		go s.settlements.settle(context.Background(), settled)
 	}
 }
 

@@ -18,7 +18,8 @@ The file has these lists:
 A CALL is a list, as case_programs.py describes it; null: none, the requests come on their own. The
 EXCHANGES are the requests that the server then receives, [REQUEST, REPLY]; without one the client
 must not ask. A REQUEST is its words, with blanks between them; $a is an id, 32 digits of base 16,
-the same wherever the name is the same, and another one for another name. A REPLY is
+the same wherever the name is the same, and another one for another name. [REQUEST, REPLY, "beside"]
+may come before or after what is said. A REPLY is
 
     a JSON value            as RESP; a string that begins with - or + as an error or a status
     "lost"                  the connection is closed
@@ -136,14 +137,18 @@ class Conversation:
             return
         if call:
             self._program.send(self._filled(call) if call[0] == "limiter" else call)
-        for request, reply in exchanges:
+        said = None
+        for request, reply, *beside in exchanges:
             kind, event = self._program.events.get(timeout=DEADLINE)
+            if beside and kind == "said" and said is None:
+                said = event
+                kind, event = self._program.events.get(timeout=DEADLINE)
             self._test.assertEqual(kind, "asks", f"{event!r} without asking {request}")
             words, connection = event
             self._assert_asks(words, request)
             self._answer(connection, reply)
         if call:
-            self.assert_said(self._program.next_said(), wanted)
+            self.assert_said(self._program.next_said() if said is None else said, wanted)
 
     def assert_said(self, said, wanted):
         if wanted.startswith("!"):

@@ -3,7 +3,8 @@
 // For a key that is asked too often to ask weir each time. RL.SLICE says how many tokens there are
 // and how long they may be spent. What is left then comes back with the commit of what was spent. A
 // slice that is not committed counts as spent, so a process that dies admits nothing twice. Where
-// weir gives no slices of these limits, each token is asked for.
+// weir gives no slices of these limits, or a slice comes later than its life, each token is asked
+// for.
 //
 // Several keys (AND), and a weir that does not know RL.SLICE, have RL.TAKE with a hold instead.
 // That comes back at its end: so a process that dies again and again may admit a slice more each
@@ -118,14 +119,17 @@ export class Slice {
     } catch (error) {
       if (!(error instanceof Mistake && error.isUnknownCommand)) throw error;
       this.#askOtherwise("RL.TAKE", begin);
-      return this.#take(begin, id);
+      await this.#take(begin, id);
+      return;
     }
     if (slice.lifeUs === 0) this.#askOtherwise("RL.ALLOW", begin);
     checked(slice, this.#request);
-    if (slice.reason !== "allowed" || slice.lifeUs === 0) return undefined;
+    if (slice.reason !== "allowed" || slice.lifeUs === 0) return;
     const margin = Math.floor(slice.lifeUs / 1000) + MARGIN_US;
     const hold = { id, lapses: true, end: begin + slice.lifeUs / 1000 };
-    return this.#begin(hold, slice.granted, begin + (slice.lifeUs - margin) / 1000);
+    const end = begin + (slice.lifeUs - margin) / 1000;
+    if (this.#engine.clock() >= end) this.#askOtherwise("RL.ALLOW", begin); // it came late
+    this.#begin(hold, slice.granted, end);
   }
 
   #askOtherwise(command, begin) {
@@ -138,20 +142,22 @@ export class Slice {
     const taken = await this.#engine.decideOrKeep("RL.TAKE", this.#request, options);
     checked(taken, this.#request);
     if (taken.reason !== "allowed") return; // without an answer there is no hold
-    await this.#begin({ id, lapses: false, end: Infinity }, taken.granted, begin + this.#ms);
+    this.#begin({ id, lapses: false, end: Infinity }, taken.granted, begin + this.#ms);
   }
 
   /** Begins to spend: a token at once, which is weir's word, the others until the end. */
-  async #begin(hold, tokens, end) {
+  #begin(hold, tokens, end) {
     this.#hold = hold;
     this.#left = tokens - 1;
     this.#spent = 1;
     this.#end = end;
     const ms = end - this.#engine.clock();
-    if (ms <= 0) return this.#settle(); // the reply came late
+    if (ms <= 0) {
+      this.#settle(); // the reply came late; the caller does not wait
+      return;
+    }
     const settle = () => this.#turns.run(() => (this.#hold === hold ? this.#settle() : undefined));
     this.#stop = this.#engine.every(ms, settle);
-    return undefined;
   }
 
   async #settle() {

@@ -3,7 +3,8 @@
 //! For a key that is asked too often to ask weir each time. RL.SLICE says how many tokens there are
 //! and how long they may be spent. What is left then comes back with the commit of what was spent.
 //! A slice that is not committed counts as spent, so a process that dies admits nothing twice.
-//! Where weir gives no slices of these limits, each token is asked for.
+//! Where weir gives no slices of these limits, or a slice comes later than its life, each token is
+//! asked for.
 //!
 //! Several keys (AND), and a weir that does not know RL.SLICE, have RL.TAKE with a hold instead.
 //! That comes back at its end: so a process that dies again and again may admit a slice more each
@@ -164,6 +165,14 @@ impl Shared {
         }
     }
 
+    async fn settle(&self, present: &Present) {
+        match self.commit(present).await {
+            Ok(()) => {}
+            Err(Error::Unavailable(error)) => drop(self.engine.without_answer(error.cause)),
+            Err(Error::Mistake(_)) => self.engine.counters.add_mistake(),
+        }
+    }
+
     /// Settles what was spent. If that comes too late, nothing of a slice has come back, but all of
     /// a hold of RL.TAKE: then it is charged. A slice that is all spent counts as spent anyway.
     async fn commit(&self, present: &Present) -> Result<(), Error> {
@@ -197,11 +206,8 @@ impl State {
         if let Some(stop) = self.stop.take() {
             stop();
         }
-        let Some(present) = self.present.take() else { return };
-        match shared.commit(&present).await {
-            Ok(()) => {}
-            Err(Error::Unavailable(error)) => drop(shared.engine.without_answer(error.cause)),
-            Err(Error::Mistake(_)) => shared.engine.counters.add_mistake(),
+        if let Some(present) = self.present.take() {
+            shared.settle(&present).await;
         }
     }
 
@@ -244,7 +250,11 @@ impl State {
                 let life = life.min(shared.time);
                 let margin = Duration::from_micros((life.as_micros() / 1000) as u64) + MARGIN;
                 let end = begin + life.saturating_sub(margin);
-                self.begin(shared, hold, true, &decision, end).await;
+                if shared.engine.now() >= end {
+                    // It came late, and so would the next ones.
+                    self.otherwise = Some(Otherwise::Token { until });
+                }
+                self.begin(shared, hold, true, &decision, end);
             }
             _ => {}
         }
@@ -264,12 +274,12 @@ impl State {
         asking.options.push(ttl.as_millis().to_string());
         let decision = shared.engine.decide_or_keep(&shared.request, asking).await?;
         if decision.reason == Reason::Allowed {
-            self.begin(shared, hold, false, &decision, begin + shared.time).await;
+            self.begin(shared, hold, false, &decision, begin + shared.time);
         }
         Ok(decision)
     }
 
-    async fn begin(
+    fn begin(
         &mut self,
         shared: &Arc<Shared>,
         hold: String,
@@ -279,12 +289,18 @@ impl State {
     ) {
         self.number += 1;
         let left = taken.granted.saturating_sub(1);
-        self.present = Some(Present { hold, lapses, end, left, spent: 1 });
-        self.runtime = Some(Handle::current());
+        let present = Present { hold, lapses, end, left, spent: 1 };
+        let runtime = Handle::current();
         let time = end.saturating_duration_since(shared.engine.now());
         if time.is_zero() {
-            return self.give_back(shared).await; // the reply came late
+            // The reply came late; the caller does not wait.
+            let late = shared.clone();
+            let settling = async move { late.settle(&present).await };
+            shared.engine.tasks.start(&runtime, settling);
+            return;
         }
+        self.present = Some(present);
+        self.runtime = Some(runtime);
         self.stop = Some(start_timer(shared, self.number, time));
     }
 }

@@ -119,6 +119,7 @@ std::optional<Limited> SliceState::Ask() {
   if (decision.reason == Reason::kAllowed && life.count() > 0) {
     Hold({.hold = id, .lapses = true, .end = begin + life}, decision.granted,
          begin + life - life / 1000 - kMargin);
+    if (engine_->Now() >= end_) AskOtherwise(kAllow, begin);  // it came late
   }
   return Checked(decision);
 }

@@ -5,9 +5,9 @@
 //
 // It is spent until its life is over, counted from when it was asked for, less a thousandth and 1
 // ms. A commit that comes too late changes nothing, nor does one of a slice that is all spent,
-// which is not sent. Where weir gives no slices of these limits, each token is asked for by
-// RL.ALLOW, and a slice again after 10 s. Several keys, and for 10 s a weir that does not know
-// RL.SLICE, have a hold:
+// which is not sent. Where weir gives no slices of these limits, or a slice comes later than its
+// life, each token is asked for by RL.ALLOW, and a slice again after 10 s. Several keys, and for
+// 10 s a weir that does not know RL.SLICE, have a hold:
 //
 //     RL.TAKE words UPTO size HOLD id TTL time + 4 deadlines
 //     RL.COMMIT keys COST spent HOLD id

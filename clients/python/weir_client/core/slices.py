@@ -3,7 +3,7 @@
 For a key that is asked too often to ask weir each time. RL.SLICE says how many tokens there are and
 how long they may be spent. What is left then comes back with the commit of what was spent. A slice
 that is not committed counts as spent, so a process that dies admits nothing twice. Where weir gives
-no slices of these limits, each token is asked for.
+no slices of these limits, or a slice comes later than its life, each token is asked for.
 
 Several keys (AND), and a weir that does not know RL.SLICE, have RL.TAKE with a hold instead. That
 comes back at its end: so a process that dies again and again may admit a slice more each time.
@@ -172,6 +172,8 @@ class SlicePlans:
         if life_us and decision.reason == "allowed":
             time = (life_us - life_us // 1000 - MARGIN_US) / 1e6
             self._begin(hold, decision.granted, begin + time, begin + life_us / 1e6, lapses=True)
+            if self.seconds <= 0:  # it came late, and so would the next ones
+                self._ask_otherwise(b"RL.ALLOW", begin)
 
     def _read_slice(self, reply, request):
         granted, remaining, retry_after_us, reset_after_us, limit, self._life_us, *_ = reply
