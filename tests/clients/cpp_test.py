@@ -129,6 +129,26 @@ class CppTest(CppClientTest):
             [["beats"], [], "0"],
         )
 
+    # Goal: a commit that is owed is repeated by the timer although the next slice came too late.
+    def test_a_commit_is_repeated_after_a_late_slice(self):
+        def slices(name, life_us):
+            words = f"RL.SLICE k 9/h NEED 1 UNIT 1 UPTO 3 HOLD {name} TTL 60000"
+            return [words, [3, 6, 0, 900_000, 0, life_us, 7, []]]
+
+        def commit(name, reply):
+            return [f"RL.COMMIT k COST 1 HOLD {name}", reply]
+
+        settled, too_late = [1, 9, 0, 900, 0], [0, 0, 0, 0, 0]
+        self.play(
+            [["limiter", {"fail": "closed", "deadline_ms": 10_000}], [], "ok"],
+            [["slice", 3, 60_000, "k", "9/h"], [], "ok"],
+            [["spend"], [slices("$a", 60_000_000)], "passes"],
+            [["give_back"], [commit("$a", "-LOADING no")], "ok"],
+            [["spend"], [slices("$b", 900), commit("$b", too_late)], "passes"],
+            [["clock", 10_000], [commit("$a", settled)], "ok"],
+            [["beats"], [], "0"],
+        )
+
     def play(self, *steps):
         conversation = Conversation(self, self.limiter())
         self.addCleanup(conversation.close)

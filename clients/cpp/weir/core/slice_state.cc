@@ -151,8 +151,12 @@ void SliceState::Hold(Owed taken, std::int64_t tokens, Clock::time_point end) {
 void SliceState::Begin() {
   StopTimer();
   const Clock::duration left = end_ - engine_->Now();
-  if (left <= Clock::duration(0)) return Settle();
-  StartTimer(std::max(std::chrono::floor<milliseconds>(left), milliseconds(1)));
+  if (left > Clock::duration(0)) {
+    StartTimer(std::max(std::chrono::floor<milliseconds>(left), milliseconds(1)));
+  } else {
+    Settle();
+    if (!owed_.empty()) StartTimer(engine_->settings().deadline);
+  }
 }
 
 void SliceState::Settle() noexcept {
@@ -165,11 +169,10 @@ void SliceState::Settle() noexcept {
   }
   left_ = 0;
   for (auto each = owed_.begin(); each != owed_.end();) {
+    const bool is_forgotten = each->is_repeated && engine_->Now() >= each->end;
     if (engine_->Now() < each->due) {
       ++each;
-    } else if (each->is_repeated && engine_->Now() >= each->end) {
-      each = owed_.erase(each);
-    } else if (SettleOne(*each)) {
+    } else if (is_forgotten || SettleOne(*each)) {
       each = owed_.erase(each);
     } else {
       const Clock::time_point due = engine_->Now() + engine_->settings().deadline;
