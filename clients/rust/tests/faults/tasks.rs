@@ -20,7 +20,7 @@ fn answer(asked: &Asked) {
 }
 
 fn allowing() -> Arc<Server> {
-    Arc::new(Server::answering(|asked| answer(&asked)))
+    Arc::new(Server::answering(answer))
 }
 
 fn runtime() -> Runtime {
@@ -62,7 +62,7 @@ async fn a_reservation_that_is_dropped_before_its_reply_is_cancelled() {
 /// A server that hangs up after the first request, so that the next one has to connect.
 fn once() -> Arc<Server> {
     Arc::new(Server::answering(|asked| {
-        answer(&asked);
+        answer(asked);
         if asked.connection == 0 {
             asked.hang_up();
         }
