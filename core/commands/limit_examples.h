@@ -100,17 +100,17 @@ inline constexpr std::array kCancel = {
 };
 inline constexpr std::array kSlice = {
     Example{"RL.SLICE tenant:7 100/s NEED 1 UNIT 1 UPTO 50 HOLD w1-1 TTL 500",
-            "26 74 0 260000 0 500000 0\n"
+            "26 74 0 260000 0 500000 1767225600000000\n"
             "[[\"100/s\" 1 100 74 0 260000 0 1 0]]"},
     Example{"RL.SLICE tenant:7 100/s NEED 1 UNIT 1 UPTO 50 HOLD w1-1 TTL 500",
             "ERR hold 'w1-1' is open"},
     Example{"RL.COMMIT tenant:7 COST 10 HOLD w1-1", "1 90 0 100 0"},
     Example{"RL.COMMIT tenant:7 COST 10 HOLD w1-2", "0 0 0 0 0"},
     Example{"RL.SLICE tenant:7 100/s NEED 95 UNIT 1 UPTO 95 HOLD w1-2 TTL 500",
-            "90 0 10000 1000000 0 500000 0\n"
+            "90 0 10000 1000000 0 500000 1767225600000000\n"
             "[[\"100/s\" 0 100 0 10000 1000000 0 1 0]]"},
     Example{"RL.SLICE login:1 5/m,ban=15m NEED 1 UNIT 1 UPTO 5 HOLD w1-3 TTL 500",
-            "1 4 0 12000000 0 0 0\n"
+            "1 4 0 12000000 0 0 1767225600000000\n"
             "[[\"5/m,ban=15m\" 1 5 4 0 12000000 0 1 0]]"},
     Example{"RL.SLICE tenant:7 100/s NEED 1 UNIT 1 UPTO 5",
             "ERR RL.SLICE needs NEED units UNIT units UPTO units HOLD id TTL milliseconds"},

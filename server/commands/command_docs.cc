@@ -260,9 +260,9 @@ RL.COMMIT tenant:7 COST 31 HOLD worker-3-17
   they are now, `limit_index` the limit for which that takes longest, else the one with the fewest
   tokens left. The rows are those of WITHLIMITS, after the grant; `allowed` says whether that limit
   had what was needed. `changes` grows when an operator changes a policy or an override, or resets
-  a key or the table. A server counts from the time, in us, at which it became a primary, not from
-  0 as in the examples. So the number is greater after a restart or a failover, unless the time
-  itself goes back (`--reset-clock`).
+  a key or the table. A server counts from the time, in us, at which it became a primary. So the
+  number is greater after a restart or a failover, unless the time itself goes back
+  (`--reset-clock`).
 - RL.STATS counts a request with a NEED as one, allowed if all that was needed was granted, else
   denied by a limit that lacked it. Slices are holds in all else: RL.INSPECT with HOLDS shows them
   as holds, RL.RESET, DEL, FLUSHALL and RL.POLICY DEL drop them, `--max-holds` bounds their number

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -33,6 +34,18 @@ inline std::size_t OwnCommands() { return Host::IsModule() ? 0 : 3; }
 // The name of a field of INFO. Redis puts the name of the module before it.
 inline std::string InfoName(std::string_view field) {
   return (Host::IsModule() ? "weir_" : "") + std::string(field);
+}
+
+// Where the pages begin `changes` of RL.SLICE, and a page as the host answers. The module counts
+// from 0.
+inline constexpr std::uint64_t kFirstChange = 1'767'225'600'000'000;
+inline std::string PageOfHost(std::string_view text) {
+  std::string page(text);
+  const std::string first = std::to_string(kFirstChange);
+  while (Host::IsModule() && page.find(first) != std::string::npos) {
+    page.replace(page.find(first), first.size(), "0");
+  }
+  return page;
 }
 
 // The error that refuses AT.

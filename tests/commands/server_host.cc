@@ -23,7 +23,9 @@ class ServerHost : public Host {
       : server_(OptionsOf(options), {.secret = TestServer::kSecret,
                                      .max_wait = options.max_wait,
                                      .holds_max = static_cast<std::size_t>(options.max_holds),
-                                     .time_is_ordered = !options.explicit_time}) {}
+                                     .time_is_ordered = !options.explicit_time}) {
+    server_.services.first_operator_change = options.first_change;
+  }
 
   std::unique_ptr<Dialogue> Connect() override { return std::make_unique<ServerClient>(server_); }
 
