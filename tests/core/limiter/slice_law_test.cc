@@ -265,7 +265,9 @@ TEST(SliceLawTest, E1E2E3E4OnOneServer) {
   EXPECT_GT(tally.repeated, few / 4);
   EXPECT_GT(tally.lapsed, few);
   EXPECT_GT(tally.late, few / 10);
-  EXPECT_GT(tally.spent_after_others, 0) << "O(s) of E1 is of use";
+  if (!IsShort()) {
+    EXPECT_GT(tally.spent_after_others, 0) << "O(s) of E1 is of use";
+  }
 }
 
 }  // namespace
