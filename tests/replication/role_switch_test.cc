@@ -169,6 +169,13 @@ TEST(RoleSwitchTest, ASuccessorThatAsksToFollowHasNotTakenOver) {
   EXPECT_EQ(role.EndLink(), "begin-history+ save") << "at once: it has not taken the YIELD";
   EXPECT_EQ(role.record().term, 3U) << "above the term that it has heard of";
 
+  // It has begun its history, and then crashed before its term was on disk.
+  RoleScript joined = yielded();
+  const std::string before = joined.record().id;
+  joined.JoinLink(2, kIdB);
+  EXPECT_EQ(joined.On(SyncOf("r", 2, "")), "referral") << "in the later term";
+  EXPECT_EQ(joined.On(SyncOf("r", 1, before)), "close-link:1 loading");
+
   RoleScript restarted = yielded();
   SyncAsked from_its_address = SyncOf("new", 0, "");
   EXPECT_EQ(restarted.On(from_its_address), "referral");
