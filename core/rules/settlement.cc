@@ -114,7 +114,7 @@ Bucket GiveBackToWindow(const Limit& limit, Bucket bucket, Instant now, const Es
     return ReturnToSlidingWindow(limit, bucket, now, SlidingWindowOf(estimate.left).number, tokens);
   }
   const Instant end = FixedWindowOf(bucket).end;
-  // Of two windows that end in one millisecond the sums tell what was given back between them.
+  // Two windows may end in one millisecond: `sums` has what was given back between them.
   const bool is_same =
       EndOfWidest(limit.shape(), bucket) == EndOfWidest(limit.shape(), estimate.left);
   // The clamp would put another end in its place.

@@ -6,7 +6,8 @@ moments, or never: at the primary; at its replica, which was promoted after the 
 at that server after a kill and a restart; or by then for the second time, with a lie. At the end
 the key has used
 
-    what was said of the slices that were settled in their lives, and all of the others,
+    the tokens that were said to be spent, of each slice that was settled in its life,
+    and all tokens of each other slice,
 
 not a token more or less: a settlement counts once, and a slice that lapses changes no bucket. With
 `--durability always` and `ack-replicas` no moment may forget what was answered.
