@@ -23,6 +23,10 @@ namespace weir {
 // the product and whose code smaller cases run, too.
 [[nodiscard]] inline bool IsShort() { return Scaled(100) < 100; }
 
+// `count` in a whole run and 0 in a short one: how often a random law must have met its subject at
+// least. A short run can miss what is rare by chance.
+[[nodiscard]] inline std::int64_t InWholeRuns(std::int64_t count) { return IsShort() ? 0 : count; }
+
 // Scaled(full), or a third of it at a scale below 1, for cases of one thread that a seed decides.
 // The builds with a sanitizer, which have such a scale, take 20 to 40 times as long for one, and
 // report code that runs at all; what only many runs meet is found by the other builds.

@@ -20,17 +20,17 @@ TEST(HoldModelTest, L20L21L22RandomHistories) {
     for (int turn = 0; turn < 60; ++turn) history.Turn();
     history.CheckAll();
   });
-  const std::int64_t few = ScaledRuns(kHistories);
-  EXPECT_GT(tally.opened, 5 * few);
-  EXPECT_GT(tally.denied, few);
-  EXPECT_GT(tally.renewed, few / 4);
-  EXPECT_GT(tally.settled, few);
-  EXPECT_GT(tally.repeated, few / 10);
-  EXPECT_GT(tally.unknown, few);
-  EXPECT_GT(tally.expired, 2 * few);
-  EXPECT_GT(tally.refused, few / 4);
-  EXPECT_GT(tally.sliced, few / 2);
-  EXPECT_GT(tally.lapsed, few / 4);
+  const std::int64_t few = InWholeRuns(kHistories);
+  EXPECT_GE(tally.opened, 5 * few);
+  EXPECT_GE(tally.denied, few);
+  EXPECT_GE(tally.renewed, few / 4);
+  EXPECT_GE(tally.settled, few);
+  EXPECT_GE(tally.repeated, few / 10);
+  EXPECT_GE(tally.unknown, few);
+  EXPECT_GE(tally.expired, 2 * few);
+  EXPECT_GE(tally.refused, few / 4);
+  EXPECT_GE(tally.sliced, few / 2);
+  EXPECT_GE(tally.lapsed, few / 4);
 }
 
 }  // namespace
