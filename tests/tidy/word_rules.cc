@@ -37,7 +37,7 @@ const std::vector<Ban>& Bans() {
       {.words = {"std::cout", "std::cerr", "std::clog", "printf(", "fprintf(", "puts("},
        .instead = "return a value; server/ logs with spdlog",
        .within = kLibraries,
-       .except = {"core/base/check.h", "server/main.cc", "manual/main.cc", "replay/main.cc",
+       .except = {"core/base/check.h", "server/program.cc", "manual/main.cc", "replay/main.cc",
                   "check/main.cc"}},
       {.words = {"throw"},
        .instead = "return absl::Status, or WEIR_CHECK what cannot be",
