@@ -1,5 +1,5 @@
-// The program weir-server. It exits with 0 after a shutdown, with 1 if it cannot start, load its
-// state or save it, and with 2 if the command line is wrong. With --ping it exits with 0 or 1.
+#include "server/program.h"
+
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -69,7 +69,9 @@ int AskOther(const CommandLine& line) {
               StdView(answered.message()));
 }
 
-int Main(int argc, const char* const* argv) {
+}  // namespace
+
+int RunProgram(int argc, const char* const* argv) {
   ConfigureHeap();
   // Writing to a client or a log reader that has gone, or to a file that may not grow, must return
   // an error instead of raising a signal.
@@ -88,7 +90,4 @@ int Main(int argc, const char* const* argv) {
   }
 }
 
-}  // namespace
 }  // namespace weir
-
-int main(int argc, char** argv) { return weir::Main(argc, argv); }
