@@ -170,7 +170,7 @@ inline constexpr std::array kConnectionCommands = {
                 .group = "connection",
                 .summary = "Greets the server and chooses RESP2 or RESP3.",
                 .syntax = "[arguments=(protover [AUTH (username password)] [SETNAME clientname])]",
-                .handler = Hello},
+                .handler = SayHello},
     CommandSpec{.name = "MULTI",
                 .arity = Exactly(1),
                 .flags = kOfTransaction | kAtOnce,

@@ -43,7 +43,7 @@ void ClientUnpause(Call& call);
 
 // server/handlers/connection.cc
 void Echo(Call& call);
-void Hello(Call& call);
+void SayHello(Call& call);
 void Ping(Call& call);
 void Quit(Call& call);
 void Reset(Call& call);
@@ -70,7 +70,7 @@ void AwaitReplicas(Call& call);
 void NoRedisReplica(Call& call);
 void Failover(Call& call);
 void ReplicaOf(Call& call);
-void Role(Call& call);
+void ShowRole(Call& call);
 void Sync(Call& call);
 
 // server/handlers/pubsub.cc

@@ -65,7 +65,7 @@ inline constexpr std::array kReplicationCommands = {
                            "as its address, port and offset; or `slave`, the primary's address "
                            "and port, the state of the link and the offset.",
                 .examples = examples::kRole,
-                .handler = Role},
+                .handler = ShowRole},
     CommandSpec{.name = "SLAVEOF",
                 .arity = Exactly(3),
                 .flags = kAdmin | kLoading,

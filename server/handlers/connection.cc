@@ -78,7 +78,7 @@ void Quit(Call& call) {
   call.client().Close();
 }
 
-void Hello(Call& call) {
+void SayHello(Call& call) {
   const absl::StatusOr<Greeting> greeting = ReadGreeting(call.arguments());
   if (!greeting.ok()) return call.ReplyError(StdView(greeting.status().message()));
   if (greeting->user && !call.client().LogIn(call.words[0], *greeting->user, greeting->password)) {

@@ -198,7 +198,7 @@ void Failover(Call& call) {
   call.reply.SimpleString("OK");
 }
 
-void Role(Call& call) {
+void ShowRole(Call& call) {
   const ReplicationStatus status = call.services().replication_status();
   const auto offset = static_cast<std::int64_t>(status.offset);
   if (status.link) {

@@ -74,7 +74,7 @@ bool IsInlineLimit(std::span<const CachedLimit> policy, std::size_t position, Na
          !shape.shadow && shape.ban == Nanos{0};
 }
 
-std::string WordOf(std::string_view text) {
+std::string WrittenWord(std::string_view text) {
   return absl::StrReplaceAll(AbslView(text), {{"%", "%25"}, {",", "%2C"}, {"=", "%3D"}});
 }
 
@@ -85,7 +85,7 @@ std::vector<std::string> WordsOf(const RateLimitCall& call) {
   for (const CallDescriptor& descriptor : call.descriptors()) {
     std::string& text = words.emplace_back();
     for (const auto& [key, value] : descriptor.entries) {
-      absl::StrAppend(&text, text.empty() ? "" : ",", WordOf(key), "=", WordOf(value));
+      absl::StrAppend(&text, text.empty() ? "" : ",", WrittenWord(key), "=", WrittenWord(value));
     }
     const char* const sign = descriptor.gives_back ? "-" : "+";
     if (descriptor.hits) words.push_back(absl::StrCat(sign, *descriptor.hits));
