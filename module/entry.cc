@@ -34,6 +34,11 @@ void AddInfoFields(redis::Info* info, int for_crash) noexcept {
   redis::InfoAddFieldULongLong(info, "slices_lapsed", module.keeper.lapsed_slices());
 }
 
+void OnRole(redis::Context* /*context*/, redis::ServerEvent /*event*/, std::uint64_t role,
+            void* /*data*/) noexcept {
+  if (role == redis::kNowPrimary) TheModule().BeginPrimary();
+}
+
 bool Start(redis::Context* context, std::span<redis::String*> words) {
   if (!redis::Load(context)) {
     if (redis::Log != nullptr) redis::Log(context, "warning", "weir needs Redis 7.0 or later");
@@ -54,9 +59,11 @@ bool Start(redis::Context* context, std::span<redis::String*> words) {
   }
   static Module module(*options);  // never freed: a module that has a type is never unloaded
   SetTheModule(module);
+  module.BeginPrimary();
   module.type = CreateDataType(context);
   if (module.type == nullptr || !CreateCommands(context)) return false;
-  return redis::RegisterInfoFunc(context, AddInfoFields) == redis::kOk;
+  return redis::SubscribeToServerEvent(context, redis::kRoleChanged, OnRole) == redis::kOk &&
+         redis::RegisterInfoFunc(context, AddInfoFields) == redis::kOk;
 }
 
 }  // namespace

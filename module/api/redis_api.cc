@@ -78,6 +78,7 @@ const std::array kFunctions = {
     WEIR_REDIS_FUNCTION(SignalModifiedKey),
     WEIR_REDIS_FUNCTION(StopTimer),
     WEIR_REDIS_FUNCTION(StringPtrLen),
+    WEIR_REDIS_FUNCTION(SubscribeToServerEvent),
     WEIR_REDIS_FUNCTION(UnblockClient),
     WEIR_REDIS_FUNCTION(WrongArity),
 };

@@ -73,6 +73,14 @@ struct TypeMethods {
   int (*defrag)(void*, String* key, void** value) = nullptr;
 };
 
+// An event of the server, and the id of one: the node has another role.
+struct ServerEvent {
+  std::uint64_t id = 0;
+  std::uint64_t version = 1;
+};
+inline constexpr ServerEvent kRoleChanged;
+inline constexpr std::uint64_t kNowPrimary = 0;  // which role that is: 1 for a replica
+
 // The entry of a command in COMMAND DOCS.
 enum class ArgumentType : int {
   kString,
@@ -167,6 +175,9 @@ inline String* (*GetCurrentUserName)(Context*) = nullptr;
 inline int (*IsKeysPositionRequest)(Context*) = nullptr;
 inline void (*KeyAtPosWithFlags)(Context*, int position, int flags) = nullptr;
 inline int (*GetContextFlags)(Context*) = nullptr;
+inline int (*SubscribeToServerEvent)(Context*, ServerEvent event,
+                                     void (*heard)(Context*, ServerEvent event, std::uint64_t which,
+                                                   void* data)) = nullptr;
 inline void (*Log)(Context*, const char* level, const char* format, ...) = nullptr;
 inline int (*RegisterInfoFunc)(Context*, void (*)(Info*, int for_crash)) = nullptr;
 inline int (*InfoAddSection)(Info*, const char* name) = nullptr;

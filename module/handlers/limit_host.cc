@@ -95,8 +95,7 @@ class LimitHost {
   void InspectHolds() { HoldHandlers<LimitHost>::InspectHolds(*this); }
 
   Nanos slice_life() const { return shared().options.slice_life; }
-  // The host's own commands, such as DEL, are not seen.
-  std::uint64_t operator_changes() const { return shared().policies.changes() + shared().resets; }
+  std::uint64_t operator_changes() const { return shared().operator_changes(); }
 
   bool may_wait() const {
     return (redis::GetContextFlags(call_.context) & redis::kDenyBlocking) == 0;

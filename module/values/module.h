@@ -2,7 +2,9 @@
 // on one thread.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 
 #include "core/base/instant.h"
 #include "core/commands/decision_events.h"
@@ -35,6 +37,18 @@ class Module {
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
+  // Notes that the node is a primary from now on: at the load, or as a replica that is promoted.
+  void BeginPrimary() {
+    const auto now = std::chrono::floor<std::chrono::microseconds>(WallTime());
+    first_operator_change_ = static_cast<std::uint64_t>(now.time_since_epoch().count());
+  }
+  // What RL.SLICE tells as `changes`. It begins at the time, in us, of BeginPrimary, so that it is
+  // greater than all that the last primary, or this node's last run, has told. It does not count
+  // the host's own commands, such as DEL.
+  [[nodiscard]] std::uint64_t operator_changes() const {
+    return first_operator_change_ + policies.changes() + resets;
+  }
+
   // Takes back ids of limits that no value carries any more, if there are twice as many limits as
   // after the last time, or if there is little room for more. Requires: the caller holds no id that
   // no value carries.
@@ -66,6 +80,7 @@ class Module {
  private:
   static constexpr std::size_t kReclaimMin = 4096;
   std::size_t reclaim_at_ = kReclaimMin;
+  std::uint64_t first_operator_change_ = 0;
 };
 
 // The module that was made when the host loaded weir.so.

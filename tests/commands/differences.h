@@ -36,18 +36,6 @@ inline std::string InfoName(std::string_view field) {
   return (Host::IsModule() ? "weir_" : "") + std::string(field);
 }
 
-// Where the pages begin `changes` of RL.SLICE, and a page as the host answers. The module counts
-// from 0.
-inline constexpr std::uint64_t kFirstChange = 1'767'225'600'000'000;
-inline std::string PageOfHost(std::string_view text) {
-  std::string page(text);
-  const std::string first = std::to_string(kFirstChange);
-  while (Host::IsModule() && page.find(first) != std::string::npos) {
-    page.replace(page.find(first), first.size(), "0");
-  }
-  return page;
-}
-
 // The error that refuses AT.
 inline std::string NoExplicitTime() {
   return Host::IsModule() ? "AT needs a module that was loaded with allow-explicit-time"

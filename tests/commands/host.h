@@ -5,7 +5,6 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,7 +18,6 @@ struct HostOptions {
   bool explicit_time = false;  // whether clients may say AT
   std::chrono::milliseconds max_wait = std::chrono::seconds{60};
   int max_holds = 1'000'000;
-  std::uint64_t first_change = 0;  // where a server begins `changes` of RL.SLICE
 };
 
 class Host {

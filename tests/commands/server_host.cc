@@ -1,4 +1,7 @@
 // The server as a host: one worker, one limiter, no sockets.
+#include <chrono>
+#include <cstdint>
+
 #include "core/limiter/limiter_upkeep.h"
 #include "tests/commands/host.h"
 #include "tests/support/conversation.h"
@@ -24,7 +27,9 @@ class ServerHost : public Host {
                                      .max_wait = options.max_wait,
                                      .holds_max = static_cast<std::size_t>(options.max_holds),
                                      .time_is_ordered = !options.explicit_time}) {
-    server_.services.first_operator_change = options.first_change;
+    const auto begin = std::chrono::floor<std::chrono::microseconds>(server_.clock.Now());
+    server_.services.first_operator_change =
+        static_cast<std::uint64_t>(begin.time_since_epoch().count());
   }
 
   std::unique_ptr<Dialogue> Connect() override { return std::make_unique<ServerClient>(server_); }

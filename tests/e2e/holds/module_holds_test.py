@@ -4,6 +4,8 @@ Saved, loaded, rewritten, replicated, copied, moved, promoted: the hold can be s
 before. module_test.py compares whole states; tests/commands/holds/ tests the replies.
 """
 
+import os
+
 from module_test import DEBUG, ModuleTest
 from redis_cluster import Cluster, ClusterClient, slot_of
 from redis_host import main, start_module
@@ -259,6 +261,24 @@ class HoldsTest(ModuleTest):
             self.assertEqual(client.call("RL.COMMIT", key, "COST", 1, "HOLD", "long")[:2], [1, 5])
         with self.assertRaisesRegex(AssertionError, "invalid slice-life '60001'"):
             start_module(self, "slice-life", "60001")
+
+    def test_changes_grow_over_a_promotion(self):
+        replica = self.connect(start_module(self, options=DEBUG))
+        primary = start_module(self, options=DEBUG)
+        client = self.connect(primary)
+
+        def changes(of):
+            wish = ("NEED", 1, "UNIT", 1, "UPTO", 1)
+            return of.call("RL.SLICE", "s", LIMIT, *wish, "HOLD", os.urandom(8), "TTL", 1000)[6]
+
+        at_first = changes(client)
+        self.assertGreater(at_first, changes(replica), "which was loaded before")
+        client.call("RL.RESET", "k")
+        self.assertEqual(changes(client), at_first + 1)
+        self.assertEqual(replica.call("REPLICAOF", "127.0.0.1", primary.port), "OK")
+        self.await_equal(lambda: b"master_link_status:up" in replica.call("INFO"), True)
+        self.assertEqual(replica.call("REPLICAOF", "NO", "ONE"), "OK")
+        self.assertGreater(changes(replica), at_first + 1)
 
     def test_bounds(self):
         server = start_module(self, "max-holds", "20", "max-hold", "5000")
