@@ -19,10 +19,11 @@ const std::map<std::string_view, std::vector<std::string_view>>& Arrows() {
       {"http2", {"core/base"}},
       {"persistence", {"core"}},
       {"replication", {"core"}},
-      {"server", {"replication", "persistence", "protocol", "http2", "rls", "core"}},
+      {"server", {"edge", "replication", "persistence", "protocol", "http2", "rls", "core"}},
       {"module", {"core"}},
       {"replay", {"protocol", "core"}},
       {"rls", {"core"}},
+      {"edge", {"core"}},
       {"check", {"server", "rls", "replication", "persistence", "core"}},
       {"manual", {"server", "replay", "check", "core"}},
   };
@@ -138,10 +139,10 @@ Findings IncludeArrows(const SourceFile& file) {
     if (!MayInclude(folder, included)) {
       findings.push_back({file.path, i + 1,
                           std::string(folder) + " may not include " + std::string(included) +
-                              ": the arrows are server -> replication, persistence, "
-                              "protocol, http2, core; replication -> core; persistence -> core; "
+                              ": the arrows are server -> edge, replication, persistence, "
+                              "protocol, http2, rls, core; replication -> core; persistence -> core; "
                               "protocol -> core/base; http2 -> core/base; module -> core; "
-                              "replay -> protocol, core; rls -> core; "
+                              "replay -> protocol, core; rls -> core; edge -> core; "
                               "check -> server, rls, replication, persistence, core; "
                               "manual -> server, replay, check, core"});
     }

@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "ARCHITECTURE.md"
 FOLDERS = ("manual", "check", "server", "module", "replay", "replication", "persistence",
-           "protocol", "http2", "rls", "core")
+           "protocol", "http2", "rls", "edge", "core")
 BEGIN, END = "<!-- rooms.py draws from here -->\n", "<!-- to here -->\n"
 
 

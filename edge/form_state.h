@@ -1,0 +1,168 @@
+// What an edge knows of one form, and the rule by which it asks for slices of it, spends them and
+// gives them back. At most one ask is in flight.
+//
+//     request    The hand covers it: spend. Else a denial in force does: deny. Else, if the form is
+//                hot, it waits, and is asked for with all others that wait.
+//     ask ahead  when hand < demand in (RTT + PACE), for up to demand in (2 RTT + 2 PACE): before
+//                it is needed, so that requests of hot keys never wait
+//     reply      What was needed is served first, as of the primary's decision. The rest is a slice.
+//                Requests that came later are served from it; they are denied only by a reply that
+//                says so, and else asked for next.
+//     denial     in force for an eighth of what was promised (from PACE to 1 s, and never longer
+//                than promised), then the primary is asked again. It is for requests of as many
+//                units or more. A *paced* form is one that is hot and refills within PACE: it is
+//                asked for each PACE, and denied until the answer is there.
+//     return     a slice of a form without demand, one that the others make needless, and one
+//                whose life is about to end
+//
+// Pure. The measures of the model that chose these lines: demand.h, hot_filter.h and below.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+
+#include "core/base/instant.h"
+#include "edge/answer.h"
+#include "edge/demand.h"
+#include "edge/hand.h"
+#include "edge/primary_replies.h"
+
+namespace weir {
+
+// The shortest and the longest life that is asked for; between them 4 RTT.
+inline constexpr Nanos kSliceLifeAskedMin = std::chrono::milliseconds{250};
+inline constexpr Nanos kSliceLifeAskedMax = std::chrono::seconds{2};
+// How long a form is passed on, request by request, after the primary has refused to slice it.
+inline constexpr Nanos kNotSlicedFor = std::chrono::seconds{10};
+
+// A request that waits for the reply to an ask.
+struct WaitingRequest {
+  std::uint64_t ticket = 0;
+  std::int64_t units = 1;
+  bool with_limits = false;
+};
+
+// The numbers of an RL.SLICE.
+struct SliceAsk {
+  std::int64_t need = 0;
+  std::int64_t unit = 1;
+  std::int64_t upto = 1;
+  std::size_t waiting = 0;  // how many requests NEED counts, which are the first that wait
+
+  friend bool operator==(const SliceAsk&, const SliceAsk&) = default;
+};
+
+class FormState {
+ public:
+  using AnswerTo = absl::FunctionRef<void(const WaitingRequest&, const EdgeAnswer&)>;
+
+  // Notes a request.
+  void Count(std::int64_t units, HostInstant now, Nanos rtt) {
+    demand_.Count(units, now, rtt);
+    last_ = now;
+  }
+
+  // Ends a slot of the demand that is over.
+  void Pass(HostInstant now, Nanos rtt) { demand_.Count(0, now, rtt); }
+
+  // --- Local answers. Require that DropEnded was called at this time. ---
+
+  [[nodiscard]] bool Covers(std::int64_t units) const { return hand_.units() >= units; }
+  [[nodiscard]] bool Denies(std::int64_t units, HostInstant now) const {
+    return denial_ && now < denial_->until && units >= denial_->units;
+  }
+  // Whether the rows of WITHLIMITS are known for a denial in force.
+  [[nodiscard]] bool KnowsRows() const { return denial_ && denial_->has_rows; }
+  // Spends what the hand covers.
+  [[nodiscard]] EdgeAnswer Spend(std::int64_t units, bool with_limits, HostInstant now) {
+    hand_.Spend(units);
+    return Admission(units, with_limits, hand_.units(), now);
+  }
+  // Requires: Denies() and, for the rows, KnowsRows().
+  [[nodiscard]] EdgeAnswer Denial(std::int64_t units, bool with_limits, HostInstant now) const;
+  // Returns the units that lapse.
+  std::int64_t DropEnded(HostInstant now) { return hand_.DropEnded(now); }
+
+  // --- Asks ---
+
+  // Whether the primary has refused to slice the form, a while ago.
+  [[nodiscard]] bool is_not_sliced(HostInstant now) const { return now < not_sliced_until_; }
+  [[nodiscard]] bool is_asked() const { return ask_.has_value(); }
+  void Wait(const WaitingRequest& request) { waiting_.push_back(request); }
+  // Returns the ask that is due, which is then in flight.
+  [[nodiscard]] std::optional<SliceAsk> TryAsk(HostInstant now, Nanos rtt);
+  // Takes the reply to it. Returns the units of the grant that are of no use: those that no request
+  // needed and no slice may have. `number`: of the slice. `to_return`: slices to be given back.
+  [[nodiscard]] std::int64_t TakeGrant(const SliceReply& reply, std::uint64_t number,
+                                       HostInstant sent, HostInstant now, Nanos rtt,
+                                       std::vector<Slice>& to_return, AnswerTo answer);
+  // No ask is in flight any more. Tells of each request that waited.
+  void EndWaiting(absl::FunctionRef<void(const WaitingRequest&)> tell);
+  void MarkNotSliced(HostInstant now) { not_sliced_until_ = now + kNotSlicedFor; }
+  // Takes the denial of a request that was passed on.
+  void TakeDenial(const DenialReply& denial, std::int64_t units, HostInstant sent);
+
+  // --- Returns ---
+
+  // Removes the slices that are of no more use here.
+  [[nodiscard]] std::vector<Slice> TakeIdle(HostInstant now, Nanos rtt);
+  [[nodiscard]] std::vector<Slice> TakeAll();
+  void DropDenial() { denial_.reset(); }
+  // Of replies with an earlier count of changes only what was needed is believed.
+  void set_changes(std::uint64_t changes) { changes_ = changes; }
+
+  [[nodiscard]] const Hand& hand() const noexcept { return hand_; }
+  [[nodiscard]] HostInstant last() const noexcept { return last_; }
+  // The limits of the form, once a slice was granted.
+  [[nodiscard]] std::size_t limits() const noexcept { return word_.rows.size(); }
+  // Of the names of its limits.
+  [[nodiscard]] std::size_t row_bytes() const;
+
+ private:
+  // The primary's last word, and when it was asked for.
+  struct Word {
+    PrimaryNumbers numbers;
+    HostInstant sent{};
+    std::vector<SliceReply::Row> rows{};
+  };
+  struct DenialInForce {
+    HostInstant until;
+    std::int64_t units;
+    std::optional<HostInstant> retry_at;  // nothing: never
+    PrimaryNumbers numbers;
+    HostInstant sent;
+    bool has_rows;  // those of word_
+  };
+
+  [[nodiscard]] EdgeAnswer Admission(std::int64_t units, bool with_limits, std::int64_t left,
+                                     HostInstant now) const;
+  // The rows of an answer, with so many units left at the edge.
+  [[nodiscard]] std::vector<EdgeAnswer::Row> Rows(bool allowed, std::int64_t units,
+                                                  std::int64_t left, HostInstant now) const;
+  // The tokens of a limit in so many units.
+  [[nodiscard]] std::int64_t TokensOf(std::int64_t limit_index, std::int64_t units) const;
+  [[nodiscard]] std::int64_t ServeNeeded(const SliceAsk& ask, std::int64_t granted, HostInstant now,
+                                         AnswerTo answer);
+  void ServeLater(const SliceAsk& ask, bool is_denied, HostInstant now, AnswerTo answer);
+  void Deny(const PrimaryNumbers& numbers, Nanos retry_after, std::int64_t units, HostInstant sent,
+            std::optional<Nanos> paced_by);
+
+  Hand hand_;
+  Demand demand_;
+  HostInstant last_{};  // a request
+  std::vector<WaitingRequest> waiting_;
+  std::optional<SliceAsk> ask_;  // in flight
+  HostInstant next_ask_{};       // ahead: not before
+  HostInstant not_sliced_until_{};
+  std::optional<DenialInForce> denial_;
+  Word word_;
+  std::uint64_t changes_ = 0;
+};
+
+}  // namespace weir
