@@ -312,9 +312,10 @@ std::optional<HostInstant> Edge::next_tick() const {
   return last_tick_ + kTick;
 }
 
-// Slices are given back four mean gaps after the last request, and a gap is at most a slot.
+// A form is hot for two windows after its last request, and then lives the last slice that was
+// asked for.
 bool Edge::IsActive(const Form& form, HostInstant now) const {
-  return now - form.state.last() <= 4 * std::max(kPace, rtt_) + 10 * kTick;
+  return now - form.state.last() <= 2 * HotFilter::Window(rtt_) + kSliceLifeAskedMax;
 }
 
 std::int64_t Edge::in_hand() const {

@@ -60,7 +60,7 @@ struct EdgeCounts {
 struct OperatorChange {
   enum class Kind : std::uint8_t { kKey, kPolicy, kAll };
   Kind kind;
-  std::string_view name;      // of the key or the policy
+  std::string_view name{};    // of the key or the policy
   std::uint64_t changes = 0;  // the primary's counter, as RL.SLICE replies it
 };
 
