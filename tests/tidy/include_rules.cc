@@ -137,14 +137,15 @@ Findings IncludeArrows(const SourceFile& file) {
   for (std::size_t i = 0; i < file.code.size(); ++i) {
     const std::string_view included = Included(file, i);
     if (!MayInclude(folder, included)) {
-      findings.push_back({file.path, i + 1,
-                          std::string(folder) + " may not include " + std::string(included) +
-                              ": the arrows are server -> edge, replication, persistence, "
-                              "protocol, http2, rls, core; replication -> core; persistence -> core; "
-                              "protocol -> core/base; http2 -> core/base; module -> core; "
-                              "replay -> protocol, core; rls -> core; edge -> core; "
-                              "check -> server, rls, replication, persistence, core; "
-                              "manual -> server, replay, check, core"});
+      findings.push_back(
+          {file.path, i + 1,
+           std::string(folder) + " may not include " + std::string(included) +
+               ": the arrows are server -> edge, replication, persistence, "
+               "protocol, http2, rls, core; replication -> core; persistence -> core; "
+               "protocol -> core/base; http2 -> core/base; module -> core; "
+               "replay -> protocol, core; rls -> core; edge -> core; "
+               "check -> server, rls, replication, persistence, core; "
+               "manual -> server, replay, check, core"});
     }
     const bool same_folder = included.substr(0, included.find('/')) == folder;
     if (same_folder && !RoomMayInclude(folder, Room(file.path), Room(included))) {

@@ -21,7 +21,7 @@ struct Ban {
 const std::vector<Ban>& Bans() {
   static const Paths kLibraries = {"core/",   "protocol/", "persistence/", "server/",
                                    "module/", "replay/",   "replication/", "rls/",
-                                   "edge/",   "http2/",  "manual/",   "check/"};
+                                   "edge/",   "http2/",    "manual/",      "check/"};
   static const std::vector<Ban> kBans = {
       {.words = {"system_clock::now", "steady_clock::now", "high_resolution_clock", "clock_gettime",
                  "gettimeofday", "time(nullptr)", "time(NULL)", "time(0)"},
