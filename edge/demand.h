@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdint>
 
 #include "core/base/instant.h"
@@ -33,9 +32,11 @@ class Demand {
 
   // The units that are asked for in that time, rounded up; at most kUnitsMax.
   [[nodiscard]] std::int64_t In(Nanos time) const noexcept {
-    const double units = static_cast<double>(a_slot()) * static_cast<double>(time.count()) /
+    const double exact = static_cast<double>(a_slot()) * static_cast<double>(time.count()) /
                          static_cast<double>(length_.count());
-    return static_cast<std::int64_t>(std::ceil(std::min(units, static_cast<double>(kUnitsMax))));
+    const double bounded = std::min(exact, static_cast<double>(kUnitsMax));
+    const auto whole = static_cast<std::int64_t>(bounded);
+    return whole + (static_cast<double>(whole) < bounded ? 1 : 0);
   }
   [[nodiscard]] Nanos mean_gap() const noexcept {
     return length_ / std::max<std::int64_t>(a_slot(), 1);
