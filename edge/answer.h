@@ -1,4 +1,4 @@
-// What an edge answers to a request, and how its host writes that.
+// The answer of an edge to a request, and its form as a reply.
 #pragma once
 
 #include <array>

@@ -318,10 +318,4 @@ bool Edge::IsActive(const Form& form, HostInstant now) const {
   return now - form.state.last() <= 2 * HotFilter::Window(rtt_) + kSliceLifeAskedMax;
 }
 
-std::int64_t Edge::in_hand() const {
-  std::int64_t units = 0;
-  for (const Form& form : forms_.forms()) units += form.state.hand().units();
-  return units;
-}
-
 }  // namespace weir

@@ -6,8 +6,8 @@
 //                       -> pass it on        the key is cold: the primary decides
 //                       -> away              the primary is needed, and there is none
 //
-// Pure: no sockets, threads or clock; each call is told the time, which is one host's and never
-// goes back. One object for each thread, and nothing is shared between them.
+// Pure: no sockets, threads or clock; the time is an argument, that of one host, and never goes
+// back. One object for each thread, and nothing is shared between them.
 //
 // What the host does:
 // - It keeps the one queue of replies of its link: for each command sent, in order, whether the
@@ -48,7 +48,7 @@ struct EdgeCounts {
   std::uint64_t allowed = 0;  // locally: from the hand
   std::uint64_t denied = 0;   // locally: by a denial in force
   std::uint64_t asks = 0;
-  std::uint64_t granted = 0;  // units, as are the next three; they end up in one of these
+  std::uint64_t granted = 0;  // units, which are in the hand until they are one of the next three
   std::uint64_t spent = 0;
   std::uint64_t settled = 0;  // given back
   std::uint64_t wasted = 0;   // lapsed unspent
@@ -111,8 +111,11 @@ class Edge {
   [[nodiscard]] Nanos rtt() const noexcept { return rtt_; }
   [[nodiscard]] const EdgeCounts& counts() const noexcept { return counts_; }
   [[nodiscard]] std::size_t forms() const noexcept { return forms_.size(); }
-  // Units. Cost: a look at each form.
-  [[nodiscard]] std::int64_t in_hand() const;
+  // Units.
+  [[nodiscard]] std::int64_t in_hand() const noexcept {
+    return static_cast<std::int64_t>(counts_.granted - counts_.spent - counts_.settled -
+                                     counts_.wasted);
+  }
 
  private:
   // A command of the edge that the primary has not answered.

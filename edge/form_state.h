@@ -1,21 +1,22 @@
-// What an edge knows of one form, and the rule by which it asks for slices of it, spends them and
-// gives them back. At most one ask is in flight.
+// The state of one form at an edge, and the rule by which the edge asks for slices of it, spends
+// them and gives them back. At most one ask is in flight.
 //
-//     request    The hand covers it: spend. Else a denial in force does: deny. Else, if the form is
-//                hot, it waits, and is asked for with all others that wait.
-//     ask ahead  when hand < demand in (RTT + PACE), for up to demand in (2 RTT + 2 PACE): before
-//                it is needed, so that requests of hot keys never wait
-//     reply      What was needed is served first, as of the primary's decision. The rest is a slice.
-//                Requests that came later are served from it; they are denied only by a reply that
-//                says so, and else asked for next.
-//     denial     in force for an eighth of what was promised (from PACE to 1 s, and never longer
-//                than promised), then the primary is asked again. It is for requests of as many
-//                units or more. A *paced* form is one that is hot and refills within PACE: it is
-//                asked for each PACE, and denied until the answer is there.
-//     return     a slice of a form without demand, one that the others make needless, and one
-//                whose life is about to end
+//     request    The hand covers it: spend. Else a denial in force covers it: deny. Else, if the
+//                form is hot, it waits, and the edge asks at once for all that wait.
+//     ask ahead  when hand < demand in (RTT + PACE), for up to demand in (2 RTT + 2 PACE). It comes
+//                before the units are needed, so that requests of hot keys hardly ever wait.
+//     reply      The requests that NEED counted are served first, as of the primary's decision. The
+//                rest is a slice, and serves those that came later. The reply denies one of these
+//                only if it says that UNIT is not there, and if the request is no smaller; the next
+//                ask is for the others.
+//     denial     in force for an eighth of the promise, but for 50 ms to 1 s, and never longer than
+//                promised. Then the edge asks again. It covers requests of as many units or more. A
+//                form that refills within PACE is *paced*: the edge asks for it each PACE, and
+//                denies until the answer is there.
+//     return     a slice of a form without demand, one that the others make needless, and one at
+//                the end of its life
 //
-// Pure. The measures of the model that chose these lines: demand.h, hot_filter.h and below.
+// Pure.
 #pragma once
 
 #include <chrono>

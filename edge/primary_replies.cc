@@ -46,7 +46,7 @@ class ReplyReader {
     rest_.remove_prefix(size + 2);
     return bytes;
   }
-  // -1 is for ever. A wait that no limit has is cut, so that sums with it stay in range.
+  // -1 is never. A wait that no limit has is cut, so that sums with it stay in range.
   template <typename Unit>
   Nanos Wait() {
     const std::int64_t count = Integer(-1);

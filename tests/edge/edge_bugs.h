@@ -1,5 +1,5 @@
 // The mistakes that the simulation of edges must find. Each is made by the harness: the primary
-// does what it should not, or the edge is told what is not so.
+// does what it should not, or the edge hears what is not so.
 #pragma once
 
 #include <cstdint>

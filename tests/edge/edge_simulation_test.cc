@@ -1,7 +1,7 @@
 // Goal: edges, whatever fails, keep the laws E1 to E4 and E6 to E8: no more is spent than the
 // limits admit, nothing is spent after its time or twice, nothing is denied for longer than was
-// promised, and nobody is locked out. Method: the simulation of edge_simulation.h, for many seeds;
-// the same with planted mistakes, each of which must be found. A failure prints its seed;
+// promised, and no client is locked out. Method: the simulation of edge_simulation.h, for many
+// seeds; the same with planted mistakes, each of which must be found. A failure prints its seed;
 // WEIR_SIM_SEED=N runs that alone.
 #include "tests/edge/edge_simulation.h"
 

@@ -32,7 +32,7 @@ class EdgeSimulation::SimEdge final : public Edge::Host {
   void AskBoth(std::size_t first, std::size_t second);
   void Cut();
   void Mend();
-  // Is told of a change that concerns these forms.
+  // Hears of a change that concerns these forms.
   void Hear(const OperatorChange& change, const std::string& name, std::size_t first,
             std::size_t forms);
 
