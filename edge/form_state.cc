@@ -34,8 +34,8 @@ std::int64_t Product(std::int64_t a, std::int64_t b) {
 // A time in us of a word that is so old, in ms.
 std::int64_t MillisLeft(std::int64_t micros, Nanos age) {
   if (micros < 0) return -1;
-  const std::int64_t spent = age / std::chrono::microseconds{1};
-  return (std::max<std::int64_t>(micros - spent, 0) + 999) / 1000;
+  const std::int64_t left = std::max<std::int64_t>(micros - age / std::chrono::microseconds{1}, 0);
+  return left / 1000 + (left % 1000 != 0 ? 1 : 0);
 }
 
 }  // namespace

@@ -94,7 +94,7 @@ std::optional<SliceReply> ReadSliceReply(std::string_view reply) {
   slice.numbers.remaining = reader.Integer();
   slice.retry_after = reader.Wait<microseconds>();
   slice.numbers.reset_after = reader.Span<microseconds>();
-  slice.numbers.limit_index = reader.Integer();
+  slice.numbers.limit_index = reader.Number(':', 0, kChecksMax);
   slice.life = reader.Span<microseconds>();
   slice.changes = static_cast<std::uint64_t>(reader.Integer());
   const std::int64_t rows = reader.Number('*', 1, kChecksMax);
@@ -117,7 +117,7 @@ std::optional<DenialReply> ReadDenialReply(std::string_view reply) {
   denial.numbers.remaining = reader.Integer();
   denial.retry_after = reader.Wait<milliseconds>();
   denial.numbers.reset_after = reader.Span<milliseconds>();
-  denial.numbers.limit_index = reader.Integer();
+  denial.numbers.limit_index = reader.Number(':', 0, kChecksMax);
   if (!reader.is_good() || denial.retry_after == Nanos{0}) return std::nullopt;
   return denial;
 }
