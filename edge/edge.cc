@@ -97,10 +97,7 @@ EdgeAnswer Edge::DecideOne(const EdgeGroup& group, bool with_limits, std::uint64
     if (!form) return PassOn(passed_on);
     form->state.Count(group.units, now, rtt_);
   }
-  if (form->text.empty()) {
-    form->text = text_;
-    forms_.Measure(*form);
-  }
+  LearnText(*form);
   form->state.Wait({ticket, group.units, with_limits});
   Renew(*form, now);
   return {.kind = EdgeAnswer::Kind::kWaits};
@@ -118,8 +115,7 @@ EdgeAnswer Edge::DecideAll(const EdgeRequest& request, HostInstant now) {
     if (form) {
       form->state.Count(group.units, now, rtt_);
       DropEnded(*form, now);
-      if (form->text.empty()) form->text = text_;
-      forms_.Measure(*form);
+      LearnText(*form);
     }
     is_covered = is_covered && form && form->state.Covers(group.units) &&
                  std::ranges::count(forms, form) == 0;
@@ -146,6 +142,13 @@ EdgeAnswer Edge::DecideAll(const EdgeRequest& request, HostInstant now) {
 std::uint64_t Edge::HashOf(const EdgeGroup& group) {
   WriteFormText(group, text_);
   return hasher_(text_).hash;
+}
+
+// Keeps the text that was hashed last, by which the form can be asked for.
+void Edge::LearnText(Form& form) {
+  if (!form.text.empty()) return;
+  form.text = text_;
+  forms_.Measure(form);
 }
 
 EdgeAnswer Edge::PassOn(const PassedOn& passed_on) const {

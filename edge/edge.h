@@ -52,8 +52,6 @@ struct EdgeCounts {
   std::uint64_t spent = 0;
   std::uint64_t settled = 0;  // given back
   std::uint64_t wasted = 0;   // lapsed unspent
-
-  friend bool operator==(const EdgeCounts&, const EdgeCounts&) = default;
 };
 
 // What an operator has changed at the primary.
@@ -135,6 +133,7 @@ class Edge {
                                      HostInstant now);
   [[nodiscard]] EdgeAnswer DecideAll(const EdgeRequest& request, HostInstant now);
   [[nodiscard]] std::uint64_t HashOf(const EdgeGroup& group);
+  void LearnText(Form& form);
   [[nodiscard]] EdgeAnswer PassOn(const PassedOn& passed_on = {}) const;
   // Returns a new form; null if the table is full of forms that are asked for.
   [[nodiscard]] Form* AddForm(std::uint64_t hash, HostInstant now);

@@ -55,8 +55,6 @@ struct SliceAsk {
   std::int64_t unit = 1;
   std::int64_t upto = 1;
   std::size_t waiting = 0;  // how many requests NEED counts, which are the first that wait
-
-  friend bool operator==(const SliceAsk&, const SliceAsk&) = default;
 };
 
 class FormState {
