@@ -17,7 +17,7 @@
 namespace weir {
 namespace {
 
-constexpr std::int64_t kHistories = 400;
+constexpr std::int64_t kHistories = 300;
 constexpr std::uint64_t kHistoriesUntilFound = 2'000;
 
 TEST(EdgeSimulation, KeepsTheLaws) {
