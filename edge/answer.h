@@ -43,6 +43,8 @@ struct EdgeAnswer {
   std::array<std::int64_t, kVerdictFields.size()> numbers{};
   bool with_limits = false;
   std::vector<Row> rows{};  // empty unless with_limits
+  bool was_needed = false;  // The primary decided it, as a part of NEED;
+  bool is_counted = false;  // and has counted it, as one request for all that NEED named.
 
   [[nodiscard]] bool allowed() const noexcept { return numbers.front() == 1; }
 };

@@ -51,7 +51,9 @@ bool Concerns(const OperatorChange& change, const Form& form) {
 }  // namespace
 
 Edge::Edge(Host& host, std::string_view run, const HashSecret& secret)
-    : host_(host), run_(run), hasher_(secret) {}
+    : host_(host), run_(run), hasher_(secret) {
+  WEIR_CHECK(run_.size() <= kEdgeRunBytesMax);
+}
 
 // --- Requests ---
 
@@ -62,9 +64,7 @@ EdgeAnswer Edge::Decide(std::span<const std::string_view> words, std::uint64_t t
   EdgeAnswer answer = request->groups.size() == 1
                           ? DecideOne(request->groups.front(), request->with_limits, ticket, now)
                           : DecideAll(*request, now);
-  if (answer.kind == EdgeAnswer::Kind::kVerdict) {
-    ++(answer.allowed() ? counts_.allowed : counts_.denied);
-  }
+  if (answer.kind == EdgeAnswer::Kind::kVerdict) CountLocal(answer);
   return answer;
 }
 
@@ -103,22 +103,20 @@ EdgeAnswer Edge::DecideOne(const EdgeGroup& group, bool with_limits, std::uint64
   return {.kind = EdgeAnswer::Kind::kWaits};
 }
 
-// All groups are taken from what is in hand, or none. A group that is hot is asked for ahead.
+// All groups are taken from what is in hand, or none. Nothing is asked for ahead unless all are hot
+// and the primary slices them: slices of some would lapse beside the others.
 EdgeAnswer Edge::DecideAll(const EdgeRequest& request, HostInstant now) {
   absl::InlinedVector<Form*, 4> forms;
   bool is_covered = true;
+  bool are_hot = true;
   for (const EdgeGroup& group : request.groups) {
     const std::uint64_t hash = HashOf(group);
     const bool is_hot = filter_.Count(hash, now, rtt_);
-    Form* form = forms_.Use(hash);
-    if (!form && is_hot && is_up_) form = AddForm(hash, now);
-    if (form) {
-      form->state.Count(group.units, now, rtt_);
-      DropEnded(*form, now);
-      LearnText(*form);
-    }
+    Form* const form = forms_.Use(hash);
+    if (form) DropEnded(*form, now);
     is_covered = is_covered && form && form->state.Covers(group.units) &&
                  std::ranges::count(forms, form) == 0;
+    are_hot = are_hot && is_hot && !(form && form->state.is_not_sliced(now));
     forms.push_back(form);
   }
   EdgeAnswer answer = PassOn();
@@ -133,10 +131,21 @@ EdgeAnswer Edge::DecideAll(const EdgeRequest& request, HostInstant now) {
       JoinGroup(one, i, answer);
     }
   }
-  for (Form* form : forms) {
-    if (form && filter_.IsHot(form->hash, now, rtt_)) Renew(*form, now);
+  for (const EdgeGroup& group : request.groups) {
+    if (are_hot) AskAhead(group, now);
   }
   return answer;
+}
+
+// Counts what is asked of a hot group, whose form may be new, and asks for it if that is due.
+void Edge::AskAhead(const EdgeGroup& group, HostInstant now) {
+  const std::uint64_t hash = HashOf(group);
+  Form* form = forms_.Find(hash);
+  if (!form && is_up_) form = AddForm(hash, now);
+  if (!form) return;
+  form->state.Count(group.units, now, rtt_);
+  LearnText(*form);
+  Renew(*form, now);
 }
 
 std::uint64_t Edge::HashOf(const EdgeGroup& group) {
@@ -239,6 +248,7 @@ void Edge::TakeAskReply(const Sent& sent, std::string_view reply, HostInstant no
                            [&](const WaitingRequest& request, const EdgeAnswer& answer) {
                              if (answer.allowed())
                                counts_.spent += static_cast<std::uint64_t>(request.units);
+                             if (!answer.was_needed) CountLocal(answer);
                              host_.Answer(request.ticket, answer);
                            });
   counts_.granted += static_cast<std::uint64_t>(granted->granted);

@@ -34,6 +34,7 @@
 #include <vector>
 
 #include "core/base/instant.h"
+#include "core/table/hold.h"
 #include "core/table/key_hash.h"
 #include "edge/answer.h"
 #include "edge/form_state.h"
@@ -62,6 +63,9 @@ struct OperatorChange {
   std::uint64_t changes = 0;  // the primary's counter, as RL.SLICE replies it
 };
 
+// With a '-' and a number of up to 18 digits it is the id of a hold.
+inline constexpr std::size_t kEdgeRunBytesMax = kHoldIdBytesMax - 19;
+
 // Until the first replies say more.
 inline constexpr Nanos kRttAtFirst = std::chrono::milliseconds{2};
 
@@ -84,7 +88,7 @@ class Edge {
   };
 
   // `run`: begins the ids of all holds, and is another one in each run of each edge of the primary;
-  // up to 100 bytes. `host` must outlive the edge.
+  // up to kEdgeRunBytesMax bytes. `host` must outlive the edge.
   Edge(Host& host, std::string_view run, const HashSecret& secret);
   Edge(const Edge&) = delete;
   Edge& operator=(const Edge&) = delete;
@@ -132,6 +136,7 @@ class Edge {
   [[nodiscard]] EdgeAnswer DecideOne(const EdgeGroup& group, bool with_limits, std::uint64_t ticket,
                                      HostInstant now);
   [[nodiscard]] EdgeAnswer DecideAll(const EdgeRequest& request, HostInstant now);
+  void AskAhead(const EdgeGroup& group, HostInstant now);
   [[nodiscard]] std::uint64_t HashOf(const EdgeGroup& group);
   void LearnText(Form& form);
   [[nodiscard]] EdgeAnswer PassOn(const PassedOn& passed_on = {}) const;
@@ -146,6 +151,9 @@ class Edge {
     counts_.wasted += static_cast<std::uint64_t>(form.state.DropEnded(now));
   }
   void MeasureRtt(HostInstant sent, HostInstant now);
+  void CountLocal(const EdgeAnswer& verdict) {
+    ++(verdict.allowed() ? counts_.allowed : counts_.denied);
+  }
   // Whether a form may have something to do.
   [[nodiscard]] bool IsActive(const Form& form, HostInstant now) const;
   [[nodiscard]] std::string HoldId(std::uint64_t slice) const;

@@ -89,18 +89,21 @@ std::int64_t FormState::TokensOf(std::int64_t limit_index, std::int64_t units) c
 
 std::optional<SliceAsk> FormState::TryAsk(HostInstant now, Nanos rtt) {
   if (ask_) return std::nullopt;
-  SliceAsk ask = {.need = 0, .unit = kUnitsMax, .waiting = waiting_.size()};
-  for (const WaitingRequest& request : waiting_) {
+  SliceAsk ask = {.need = 0, .unit = kUnitsMax};
+  for (WaitingRequest& request : waiting_) {
+    if (request.units > kUnitsMax - ask.need) break;
     ask.need += request.units;
     ask.unit = std::min(ask.unit, request.units);
+    request.is_needed = true;
   }
   if (waiting_.empty()) {
     ask.unit = 1;
     const bool is_low = hand_.units() < demand_.In(rtt + kPace);
     if (!is_low || hand_.is_full() || now < next_ask_ || is_not_sliced(now)) return std::nullopt;
   }
-  const std::int64_t ahead = demand_.In(2 * rtt + 2 * kPace) - hand_.units();
-  ask.upto = std::max<std::int64_t>(ask.need + std::max<std::int64_t>(ahead, 0), 1);
+  const std::int64_t enough = now < next_ask_ ? 0 : demand_.In(2 * rtt + 2 * kPace);
+  const std::int64_t ahead = std::max<std::int64_t>(enough - hand_.units(), 0);
+  ask.upto = std::clamp<std::int64_t>(ask.need + ahead, 1, kUnitsMax);
   ask_ = ask;
   return ask;
 }
@@ -112,35 +115,52 @@ std::int64_t FormState::TakeGrant(const SliceReply& reply, std::uint64_t number,
   const bool is_sliced = reply.life > Nanos{0};
   if (!is_sliced) MarkNotSliced(now);
   word_ = {reply.numbers, sent, reply.rows};
-  const std::int64_t left = ServeNeeded(ask, reply.granted, now, answer);
+  const bool is_granted = reply.granted >= ask.need;
+  bool is_uncounted = ask.need > 0;
+  const auto tell = [&](const WaitingRequest& request, EdgeAnswer verdict) {
+    verdict.was_needed = request.is_needed;
+    verdict.is_counted = is_uncounted && request.is_needed && verdict.allowed() == is_granted;
+    is_uncounted = is_uncounted && !verdict.is_counted;
+    answer(request, verdict);
+  };
+  const std::int64_t left = ServeNeeded(reply.granted, now, tell);
   const Slice slice = {number, left, reply.granted - left, StopOf(sent, reply.life)};
   const bool is_void = reply.changes < changes_;
-  std::int64_t wasted = 0;
-  if (left > 0 && is_sliced && is_void) {
-    to_return.push_back(slice);
-  } else if (left > 0 && is_sliced && now < slice.stop) {
+  const bool is_late = left > 0 && is_sliced && now >= slice.stop;
+  const bool is_kept = left > 0 && is_sliced && !is_void && !is_late;
+  if (is_kept) {
     if (hand_.is_full()) to_return.push_back(hand_.Take(0));
     hand_.Add(slice);
-  } else {
-    wasted = left;
+  } else if (left > 0 && is_sliced && !is_late) {
+    to_return.push_back(slice);
   }
+  PaceAsks(is_kept, is_late, sent);
   denial_.reset();
   const bool is_denied = reply.retry_after > Nanos{0} && !is_void;
   if (is_denied) {
     Deny(reply.numbers, reply.retry_after, ask.unit, sent,
          is_sliced ? std::optional(rtt) : std::nullopt);
   }
-  ServeLater(ask, is_denied, now, answer);
-  return wasted;
+  ServeLater(ask, is_denied, now, tell);
+  return is_late || !is_sliced ? left : 0;
 }
 
-std::int64_t FormState::ServeNeeded(const SliceAsk& ask, std::int64_t granted, HostInstant now,
-                                    AnswerTo answer) {
+// The next ask ahead waits if this one has brought nothing to spend, and each time longer if its
+// slice has come after its end.
+void FormState::PaceAsks(bool is_kept, bool is_late, HostInstant sent) {
+  if (is_kept) {
+    late_pause_ = Nanos{0};
+    return;
+  }
+  if (is_late) late_pause_ = std::clamp<Nanos>(2 * late_pause_, kPace, kNotSlicedFor);
+  next_ask_ = sent + std::max<Nanos>(kPace, late_pause_);
+}
+
+std::int64_t FormState::ServeNeeded(std::int64_t granted, HostInstant now, AnswerTo answer) {
   std::int64_t left = granted;
   std::vector<WaitingRequest> later;
-  for (std::size_t i = 0; i < waiting_.size(); ++i) {
-    const WaitingRequest& request = waiting_[i];
-    if (i < ask.waiting && request.units <= left) {
+  for (const WaitingRequest& request : waiting_) {
+    if (request.is_needed && request.units <= left) {
       left -= request.units;
       answer(request, Admission(request.units, request.with_limits, Sum(hand_.units(), left), now));
     } else {

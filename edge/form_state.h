@@ -47,6 +47,7 @@ struct WaitingRequest {
   std::uint64_t ticket = 0;
   std::int64_t units = 1;
   bool with_limits = false;
+  bool is_needed = false;  // NEED of the ask that is in flight counts it
 };
 
 // The numbers of an RL.SLICE.
@@ -54,7 +55,6 @@ struct SliceAsk {
   std::int64_t need = 0;
   std::int64_t unit = 1;
   std::int64_t upto = 1;
-  std::size_t waiting = 0;  // how many requests NEED counts, which are the first that wait
 };
 
 class FormState {
@@ -146,8 +146,8 @@ class FormState {
                                                   std::int64_t left, HostInstant now) const;
   // The tokens of a limit in so many units.
   [[nodiscard]] std::int64_t TokensOf(std::int64_t limit_index, std::int64_t units) const;
-  [[nodiscard]] std::int64_t ServeNeeded(const SliceAsk& ask, std::int64_t granted, HostInstant now,
-                                         AnswerTo answer);
+  void PaceAsks(bool is_kept, bool is_late, HostInstant sent);
+  [[nodiscard]] std::int64_t ServeNeeded(std::int64_t granted, HostInstant now, AnswerTo answer);
   void ServeLater(const SliceAsk& ask, bool is_denied, HostInstant now, AnswerTo answer);
   void Deny(const PrimaryNumbers& numbers, Nanos retry_after, std::int64_t units, HostInstant sent,
             std::optional<Nanos> paced_by);
@@ -158,6 +158,7 @@ class FormState {
   std::vector<WaitingRequest> waiting_;
   std::optional<SliceAsk> ask_;  // in flight
   HostInstant next_ask_{};       // ahead: not before
+  Nanos late_pause_{0};          // since the last slice that came in its life
   HostInstant not_sliced_until_{};
   std::optional<DenialInForce> denial_;
   Word word_;

@@ -42,6 +42,26 @@ class EdgeTest : public testing::Test {
     }
     now_ = end;
   }
+  // The asks in that time. The reply to each, a round trip later, grants no more than it asks for.
+  // If there are words, they are requested once in each round trip.
+  int AsksIn(Nanos time, Nanos rtt, const SliceNumbersInTest& reply, std::string_view words = "") {
+    int asks = 0;
+    for (const HostInstant end = now_ + time; now_ < end;) {
+      if (!words.empty()) static_cast<void>(Ask(words));
+      std::vector<SliceNumbersInTest> replies;
+      for (const std::string& sent : host_.TakeSent()) {
+        const std::vector<std::string> of_ask = WordsIn(sent);
+        const auto upto = std::ranges::find(of_ask, "UPTO");
+        if (upto == of_ask.end()) continue;
+        replies.push_back(reply);
+        replies.back().granted = std::min<std::int64_t>(reply.granted, std::stoll(*(upto + 1)));
+      }
+      Pass(rtt);
+      for (const SliceNumbersInTest& one : replies) Reply(one);
+      asks += static_cast<int>(replies.size());
+    }
+    return asks;
+  }
   // Makes the key hot. The fourth request waits.
   void Heat(std::string_view words) {
     for (int i = 0; i < 3; ++i) EXPECT_EQ(Ask(words), "pass on");
@@ -179,6 +199,53 @@ TEST_F(EdgeTest, TakesAllGroupsFromTheHandOrPassesThemOn) {
   EXPECT_EQ(Ask("a 100/s AND b 100/s"), "pass on");
   EXPECT_EQ(Ask("a 100/s AND a 100/s"), "pass on");
   EXPECT_EQ(edge_.in_hand(), 2);
+}
+
+// A slice of the hot group would lapse beside the cold one: the primary decides both.
+TEST_F(EdgeTest, AsksForNothingAheadBesideAColdGroup) {
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_EQ(Ask(absl::StrCat("tenant 1000/s AND user:", i, " 10/s")), "pass on");
+  }
+  EXPECT_THAT(host_.TakeSent(), IsEmpty());
+}
+
+TEST_F(EdgeTest, AsksAheadNowAndThenWhereNothingIsToBeHad) {
+  Heat("k 5/s");
+  static_cast<void>(host_.TakeSent());
+  Reply({.granted = 1, .remaining = 1});
+  EXPECT_LE(AsksIn(std::chrono::seconds{1}, milliseconds{1}, {.granted = 0, .remaining = 1}), 20);
+}
+
+// A life that is over when the reply is there would waste each slice.
+TEST_F(EdgeTest, AsksAheadSeldomWhereSlicesComeTooLate) {
+  Heat("k 100/s");
+  const SliceNumbersInTest late = {.granted = 5, .remaining = 50, .life_us = 10'000};
+  static_cast<void>(AsksIn(std::chrono::seconds{10}, milliseconds{20}, late, "k 100/s"));
+  EXPECT_LE(edge_.counts().wasted, 10U);
+}
+
+TEST_F(EdgeTest, TellsWhatThePrimaryHasCounted) {
+  Heat("k 100/s");
+  EXPECT_EQ(Ask("k 100/s"), "wait");
+  EXPECT_EQ(Ask("k 100/s COST 2"), "wait");
+  Reply({.granted = 1});
+  EXPECT_EQ(host_.Flags(), "needed counted");
+  Reply({.granted = 1, .retry_us = 900'000});
+  EXPECT_EQ(host_.Flags(), "needed needed counted") << "the denial, as NEED was 3";
+  EXPECT_EQ(edge_.counts().allowed + edge_.counts().denied, 0U);
+  EXPECT_EQ(Ask("k 100/s").substr(0, 1), "0");
+  EXPECT_EQ(edge_.counts().denied, 1U);
+}
+
+TEST_F(EdgeTest, AsksForABoundedSumAtOnce) {
+  Heat(absl::StrCat("k 100/s COST ", kUnitsMax));
+  static_cast<void>(host_.TakeSent());
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(Ask(absl::StrCat("k 100/s COST ", kUnitsMax)), "wait");
+  Reply({.granted = kUnitsMax});
+  EXPECT_THAT(host_.TakeAnswers(), testing::SizeIs(1));
+  EXPECT_THAT(host_.TakeSent(),
+              ElementsAre(absl::StrCat("RL.SLICE k 100/s NEED ", kUnitsMax, " UNIT ", kUnitsMax,
+                                       " UPTO ", kUnitsMax, " HOLD run-2 TTL 250")));
 }
 
 TEST_F(EdgeTest, ReturnsWhatIsIdle) {

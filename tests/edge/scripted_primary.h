@@ -78,14 +78,20 @@ class ScriptedPrimary final : public Edge::Host {
   }
   void Answer(std::uint64_t ticket, const EdgeAnswer& answer) override {
     answers_.push_back(absl::StrCat(ticket, ": ", TextOf(answer)));
+    const char* const blank = flags_.empty() ? "" : " ";
+    if (answer.was_needed) absl::StrAppend(&flags_, blank, "needed");
+    if (answer.is_counted) absl::StrAppend(&flags_, " counted");
   }
 
   [[nodiscard]] std::vector<std::string> TakeSent() { return std::exchange(sent_, {}); }
+  // What the answers since the last call say about the primary's part in them.
+  [[nodiscard]] std::string Flags() { return std::exchange(flags_, {}); }
   [[nodiscard]] std::vector<std::string> TakeAnswers() { return std::exchange(answers_, {}); }
 
  private:
   std::vector<std::string> sent_;
   std::vector<std::string> answers_;
+  std::string flags_;
 };
 
 }  // namespace weir
