@@ -1,7 +1,6 @@
-// Replies in the Redis protocol, as a primary gives them before the stream of frames begins.
+// What a replica and its primary say before the stream of frames begins.
 #pragma once
 
-#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,31 +8,14 @@
 #include <vector>
 
 #include "core/table/key_hash.h"
-#include "server/os/wipe.h"
 #include "server/state/replication.h"
 
 namespace weir {
-
-inline constexpr std::size_t kLinkReplyBytesMax = 4096;
-
-// A reply: one text, or the elements of an array.
-struct LinkReply {
-  std::string error;  // without "-"; empty: the reply is no error
-  std::vector<std::string> words;
-  std::size_t bytes = 0;  // at the front of the input
-};
-
-// The reply at the front of the input; nothing if it is not complete. A reply that no primary gives
-// is an error, too. Understands +, -, :, $ and arrays of these.
-[[nodiscard]] std::optional<LinkReply> ReadLinkReply(std::string_view input);
 
 // Equal on servers that hash keys with the same secret; reveals nothing else about the secret.
 [[nodiscard]] inline KeyHasher::Fingerprint FingerprintOfSecret(const KeyHasher& hasher) noexcept {
   return hasher.FingerprintOf("the secret of the keys");
 }
-
-// The words of a request as an array of RESP. One of them may be a password.
-[[nodiscard]] Secret LinkRequest(std::span<const std::string_view> words);
 
 // The error of RL.SYNC on a replica, which names the primary to ask instead; and the address in
 // such an error, or nothing if it is another one.

@@ -13,6 +13,7 @@
 
 #include "core/base/status.h"
 #include "core/limiter/limiter_restore.h"
+#include "protocol/link_reply.h"
 #include "server/net/host_look_up.h"
 #include "server/os/log.h"
 #include "server/replicas/link_error.h"
@@ -365,7 +366,11 @@ void PrimaryLink::PostFacts() {
 
 absl::Status PrimaryLink::Ask(std::span<const std::string_view> words,
                               std::vector<std::string>& reply) {
-  WEIR_RETURN_IF_ERROR(Send(LinkRequest(words).text()));
+  std::string request;
+  AppendRequest(words, request);
+  const absl::Status sent = Send(request);
+  Wipe(request);  // It may have the password.
+  WEIR_RETURN_IF_ERROR(sent);
   const HostInstant begun = clock_.HostNow();
   for (;;) {
     if (std::optional<LinkReply> read = ReadLinkReply(pending_)) {

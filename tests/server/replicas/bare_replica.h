@@ -17,6 +17,7 @@
 
 #include "core/limiter/limiter.h"
 #include "core/policies/policies.h"
+#include "protocol/link_reply.h"
 #include "replication/frame.h"
 #include "replication/limiter_target.h"
 #include "replication/sink.h"
@@ -44,7 +45,9 @@ class BareReplica {
                                                       .ip = {},
                                                       .port = 1});
     const std::vector<std::string_view> views(words.begin(), words.end());
-    ASSERT_TRUE(client_.Send(LinkRequest(views).text()));
+    std::string request;
+    AppendRequest(views, request);
+    ASSERT_TRUE(client_.Send(request));
     std::string input;
     std::optional<LinkReply> reply;
     while (!(reply = ReadLinkReply(input))) {
