@@ -63,6 +63,7 @@ constexpr std::chrono::minutes kClockLagLoggedMin{1};
 // Returns the options with the real numbers of threads and clients, and without the password.
 Options EffectiveOptions(Options options) {
   options.requirepass = {};  // Services wipes the other password if it is not needed.
+  if (options.threads == 0 && options.is_edge()) options.threads = 1;
   if (options.threads == 0) {
     options.threads = std::clamp(std::thread::hardware_concurrency(), 1U, kDefaultThreadsMax);
   }

@@ -13,4 +13,11 @@ struct HostAndPort {
   friend bool operator==(const HostAndPort&, const HostAndPort&) = default;
 };
 
+// "10.0.0.1:7379" or "[::1]:7379".
+[[nodiscard]] inline std::string AddressText(const HostAndPort& server) {
+  const bool is_v6 = server.host.find(':') != std::string::npos;
+  const std::string host = is_v6 ? "[" + server.host + "]" : server.host;
+  return host + ":" + std::to_string(server.port);
+}
+
 }  // namespace weir

@@ -40,6 +40,8 @@ constexpr auto kEffects = std::to_array<OptionEffect>({
     {"backup-dir", KeepsState, kState},
     {"checks", HasHttp, kHttp},
     {"data-dir", KeepsState, "a durability other than none"},
+    {"edge-away", [](const Options& options) { return options.is_edge(); },
+     "the servers that it is an edge of: edge-of"},
     {"http-bind", HasHttpPort, kHttpPort},
     {"http-hosts", HasHttp, kHttp},
     {"max-hold", [](const Options& options) { return options.max_holds != 0; },

@@ -33,7 +33,7 @@ constexpr auto kOptionGroups = std::to_array<OptionGroupTitle>({
     {OptionGroup::kLimits, "limits", "Limits and policies"},
     {OptionGroup::kMemory, "memory", "Memory and clients"},
     {OptionGroup::kHttp, "http", "HTTP and the page"},
-    {OptionGroup::kReplicas, "replicas", "Replicas and Sentinel"},
+    {OptionGroup::kReplicas, "replicas", "Replicas, Sentinel and edges"},
     {OptionGroup::kTls, "tls", "TLS"},
     {OptionGroup::kLogs, "logs", "Logs and diagnosis"},
     {OptionGroup::kRare, "rare", "Rare"},

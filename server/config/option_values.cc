@@ -84,13 +84,33 @@ std::optional<HostName> Parse(const OptionSpec&, std::string_view text, HostName
   return HostName{*std::move(name)};
 }
 
-std::optional<HostAndPort> Parse(const OptionSpec&, std::string_view text, HostAndPort Options::*) {
-  if (text.empty()) return HostAndPort{};
-  const std::size_t blank = std::min(text.find(' '), text.size());
-  std::optional<std::string> host = ParseHost(text.substr(0, blank));
-  const auto port = ParseInteger(text.substr(std::min(blank + 1, text.size())));
+// `end`: of the host, where the text has a mark before the port.
+std::optional<HostAndPort> ParseServer(std::string_view text, std::size_t end) {
+  end = std::min(end, text.size());
+  std::string_view name = text.substr(0, end);
+  if (name.starts_with('[') && name.ends_with(']')) name = name.substr(1, name.size() - 2);
+  std::optional<std::string> host = ParseHost(name);
+  const auto port = ParseInteger(text.substr(std::min(end + 1, text.size())));
   if (!host || !port || *port < 1 || *port > UINT16_MAX) return std::nullopt;
   return HostAndPort{*std::move(host), static_cast<std::uint16_t>(*port)};
+}
+
+std::optional<HostAndPort> Parse(const OptionSpec&, std::string_view text, HostAndPort Options::*) {
+  if (text.empty()) return HostAndPort{};
+  return ParseServer(text, text.find(' '));
+}
+
+std::optional<ServerList> Parse(const OptionSpec&, std::string_view text, ServerList Options::*) {
+  ServerList list;
+  if (text.empty()) return list;
+  for (const absl::string_view word : absl::StrSplit(AbslView(text), ',')) {
+    const std::string_view server = StdView(absl::StripAsciiWhitespace(word));
+    std::optional<HostAndPort> one = ParseServer(server, server.rfind(':'));
+    if (!one || list.servers.size() == kServersMax) return std::nullopt;
+    if (std::ranges::find(list.servers, *one) != list.servers.end()) return std::nullopt;
+    list.servers.push_back(*std::move(one));
+  }
+  return list;
 }
 
 std::optional<Percents> Parse(const OptionSpec&, std::string_view text, Percents Options::*) {
@@ -171,6 +191,11 @@ std::string Print(const HostName& host) { return host.name; }
 std::string Print(const HostAndPort& server) {
   return server.host.empty() ? "" : absl::StrCat(server.host, " ", server.port);
 }
+std::string Print(const ServerList& list) {
+  return absl::StrJoin(list.servers, ",", [](std::string* text, const HostAndPort& server) {
+    text->append(AddressText(server));
+  });
+}
 std::string Print(const Percents& percents) {
   std::string text;
   for (const int value : percents.values) {
@@ -208,6 +233,11 @@ std::string Expected(const OptionSpec&, HostName Options::*) {
 }
 std::string Expected(const OptionSpec&, HostAndPort Options::*) {
   return "a host and a port from 1 to 65535, as in \"10.0.0.1 7379\"";
+}
+std::string Expected(const OptionSpec&, ServerList Options::*) {
+  return absl::StrCat("at most ", kServersMax,
+                      " different hosts with a port, separated by commas, as in "
+                      "10.0.0.1:7379,10.0.0.2:7379");
 }
 std::string Expected(const OptionSpec&, Percents Options::*) {
   return absl::StrCat("at most ", kPercentsMax,
@@ -269,6 +299,7 @@ std::string_view OptionKind(const OptionSpec& spec) {
   if (std::holds_alternative<HostList Options::*>(spec.field)) return "HOSTS";
   if (std::holds_alternative<HostName Options::*>(spec.field)) return "HOST";
   if (std::holds_alternative<HostAndPort Options::*>(spec.field)) return "SERVER";
+  if (std::holds_alternative<ServerList Options::*>(spec.field)) return "SERVERS";
   if (std::holds_alternative<Percents Options::*>(spec.field)) return "PERCENTS";
   if (std::holds_alternative<std::int64_t Options::*>(spec.field)) return "NUMBER";
   if (std::holds_alternative<ByteCount Options::*>(spec.field)) return "SIZE";

@@ -163,6 +163,7 @@ absl::Status ApplyConfigItem(const CLI::ConfigItem& item, Options& options) {
   }
   const bool is_list = std::holds_alternative<AddressList Options::*>(spec->field) ||
                        std::holds_alternative<HostList Options::*>(spec->field) ||
+                       std::holds_alternative<ServerList Options::*>(spec->field) ||
                        std::holds_alternative<Percents Options::*>(spec->field);
   if (item.inputs.size() > 1 && !is_list) {
     return absl::InvalidArgumentError(
@@ -289,6 +290,29 @@ DescriptorUse DescriptorUseOf(const Options& options) {
   return {.threads = options.threads, .listeners = listeners, .keeps_state = options.keeps_state()};
 }
 
+namespace {
+
+// An edge keeps nothing, and decides by what its primary has said.
+absl::Status CheckEdge(const Options& options) {
+  const auto others = std::to_array<std::pair<absl::string_view, bool>>({
+      {"allow-explicit-time", options.allow_explicit_time},
+      {"backup-dir", !options.backup_dir.empty()},
+      {"data-dir", !options.data_dir.empty()},
+      {"policies", !options.policies.empty()},
+      {"replicaof", !options.replicaof.host.empty()},
+      {"sentinel", !options.sentinel.empty()},
+  });
+  for (const auto& [name, is_set] : others) {
+    if (!is_set) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("option 'edge-of': does not go with ", name,
+                     ", since an edge has no state of its own: its primary has it"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::Status CheckTogether(const Options& options) {
   if (options.durability == Durability::kAlways && options.data_dir.empty()) {
     return absl::InvalidArgumentError("option 'durability': always needs a data-dir");
@@ -309,7 +333,7 @@ absl::Status CheckTogether(const Options& options) {
         "option 'replicaof': does not go with allow-explicit-time, since a replica's time is that "
         "of its primary");
   }
-  return absl::OkStatus();
+  return options.is_edge() ? CheckEdge(options) : absl::OkStatus();
 }
 
 absl::Status ReadOptionsFile(const std::string& path, Options& options) {

@@ -47,6 +47,11 @@ struct HostName {
   std::string name;  // empty: none
 };
 
+// The servers of one group.
+struct ServerList {
+  std::vector<HostAndPort> servers;  // may be empty
+};
+
 // A size of memory.
 struct ByteCount {
   std::int64_t bytes = 0;
@@ -65,6 +70,8 @@ enum class Durability { kSnapshot, kAlways, kNone };
 constexpr std::string_view OptionWords(Durability) { return "snapshot|always|none"; }
 constexpr std::string_view OptionWords(LogLevel) { return "debug|info|warning|error"; }
 constexpr std::string_view OptionWords(LogLineFormat) { return "text|json"; }
+enum class EdgeAway { kError, kClosed, kOpen };
+constexpr std::string_view OptionWords(EdgeAway) { return "error|closed|open"; }
 enum class OnPersistError { kRefuse, kServe };
 constexpr std::string_view OptionWords(OnPersistError) { return "refuse|serve"; }
 enum class RlsHeaders { kNone, kReference, kRatelimit };
@@ -158,12 +165,16 @@ struct Options {
   std::string sentinel;                        // empty: no Sentinel watches this server
   std::chrono::milliseconds sentinel_wait{0};  // 0: without end
   bool replication_tls = false;
+  ServerList edge_of;  // none: the server decides itself
+  EdgeAway edge_away{};
   HostName server_name;  // none: the name of the host
 
   // True if a port, or a socket, takes decisions over HTTP.
   [[nodiscard]] bool serves_http() const {
     return http_port != 0 || http_tls_port != 0 || !http_unix_socket.empty();
   }
+  // True if the server is an edge of others.
+  [[nodiscard]] bool is_edge() const { return !edge_of.servers.empty(); }
   // True if the state is kept on disk.
   [[nodiscard]] bool keeps_state() const {
     return !data_dir.empty() && durability != Durability::kNone;
@@ -175,6 +186,7 @@ struct Options {
 
 inline constexpr std::size_t kBindAddressesMax = 16;
 inline constexpr std::size_t kHostNamesMax = 16;
+inline constexpr std::size_t kServersMax = 16;
 inline constexpr std::size_t kHostNameBytesMax = 253;
 
 // Redis's word for a value, and weir's.
@@ -202,10 +214,11 @@ enum class OptionGroup {
 struct OptionSpec {
   using Field =
       std::variant<AddressList Options::*, HostList Options::*, HostName Options::*,
-                   HostAndPort Options::*, Percents Options::*, std::int64_t Options::*,
-                   ByteCount Options::*, std::chrono::milliseconds Options::*, bool Options::*,
-                   std::string Options::*, Secret Options::*, Durability Options::*,
-                   LogLevel Options::*, LogLineFormat Options::*, OnPersistError Options::*,
+                   HostAndPort Options::*, ServerList Options::*, Percents Options::*,
+                   std::int64_t Options::*, ByteCount Options::*,
+                   std::chrono::milliseconds Options::*, bool Options::*, std::string Options::*,
+                   Secret Options::*, Durability Options::*, LogLevel Options::*,
+                   LogLineFormat Options::*, OnPersistError Options::*, EdgeAway Options::*,
                    RlsHeaders Options::*, TlsAuthClients Options::*, UnixSocketPerm Options::*>;
 
   std::string_view name;  // without the dashes
@@ -242,6 +255,7 @@ struct OptionSpec {
 //     host list      name,127.0.0.1     host names or IP addresses, with commas; it may be empty
 //     host           name               a host name or an IP address; it may be empty
 //     server         "name 7379"        a host and a port from 1 on; it may be empty
+//     servers        a:7379,b:7379      hosts and ports, separated by commas; it may be empty
 //     percentages    80,95,100          1 to 100, separated by commas or spaces; it may be empty
 //     number         digits             in the row's range
 //     size           digits [unit]      k, m, g: thousands; kb, mb, gb: powers of 1,024
@@ -251,8 +265,8 @@ struct OptionSpec {
 //     text           any
 absl::Status SetOption(const OptionSpec& spec, std::string_view text, Options& options);
 
-// The kind of its values: ADDRESSES, HOSTS, HOST, SERVER, PERCENTS, NUMBER, SIZE, TIME, FLAG, WORD
-// or TEXT, in the order of the list above.
+// The kind of its values: ADDRESSES, HOSTS, HOST, SERVER, SERVERS, PERCENTS, NUMBER, SIZE, TIME,
+// FLAG, WORD or TEXT, in the order of the list above.
 [[nodiscard]] std::string_view OptionKind(const OptionSpec& spec);
 
 // The words of a FLAG or WORD, separated by '|'; empty for other kinds.

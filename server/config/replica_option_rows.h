@@ -1,5 +1,5 @@
-// The rows of the options of replicas and Sentinel, sorted by name; options.h says what a row
-// holds.
+// The rows of the options of replicas, Sentinel and edges, sorted by name; options.h says what a
+// row holds.
 #pragma once
 
 #include <array>
@@ -30,6 +30,21 @@ inline constexpr auto kReplicaOptionRows = std::to_array<OptionSpec>({
      .max = 60'000,
      .live = true,
      .summary = "The longest wait for ack-replicas; after it the answer is NOACK."},
+    {.name = "edge-away",
+     .group = OptionGroup::kReplicas,
+     .field = &Options::edge_away,
+     .fallback = "error",
+     .live = true,
+     .summary = "The answer of an edge to a request that its absent primary would have to decide. "
+                "`error`: NOPRIMARY; `closed`: RL.ALLOW is denied; `open`: RL.ALLOW is admitted. "
+                "All other commands get NOPRIMARY."},
+    {.name = "edge-of",
+     .group = OptionGroup::kReplicas,
+     .field = &Options::edge_of,
+     .fallback = "",
+     .summary = "Makes the server an edge of these servers, which decides what is asked often on "
+                "tokens that they have charged in advance, and passes on the rest; see "
+                "docs/edge.md. HOST:PORT, separated by commas; the first one is used."},
     {.name = "min-replicas-max-lag",
      .group = OptionGroup::kReplicas,
      .field = &Options::min_replicas_max_lag,
@@ -72,7 +87,8 @@ inline constexpr auto kReplicaOptionRows = std::to_array<OptionSpec>({
      .fallback = "",
      .redis_alias = "masteruser",
      .live = true,
-     .summary = "The user that a replica logs in as to its primary; by default `default`."},
+     .summary =
+         "The user that a replica or an edge logs in as to its primary; by default `default`."},
     {.name = "repl-backlog-size",
      .group = OptionGroup::kReplicas,
      .field = &Options::repl_backlog_size,

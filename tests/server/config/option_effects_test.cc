@@ -29,8 +29,9 @@ Options With(const std::vector<std::pair<std::string_view, std::string_view>>& s
 
 // Every kind of thing that an option may need.
 const std::vector<std::pair<std::string_view, std::string_view>> kAll = {
-    {"data-dir", "d"}, {"durability", "always"}, {"admin-port", "1"},  {"http-port", "2"},
-    {"tls-port", "3"}, {"unix-socket", "s"},     {"sentinel", "weir"}, {"rls-config", "r"}};
+    {"data-dir", "d"},    {"durability", "always"}, {"admin-port", "1"},
+    {"http-port", "2"},   {"tls-port", "3"},        {"unix-socket", "s"},
+    {"sentinel", "weir"}, {"rls-config", "r"},      {"edge-of", "h:1"}};
 
 TEST(OptionEffectsTest, NothingIsSaidOfOptionsThatAreNotGiven) {
   EXPECT_THAT(OptionsWithoutEffect(DefaultOptions()), IsEmpty());
@@ -45,6 +46,7 @@ TEST(OptionEffectsTest, EachOptionIsKnown) {
                                                 "bind",
                                                 "config",
                                                 "durability",
+                                                "edge-of",
                                                 "http-port",
                                                 "http-tls-port",
                                                 "http-unix-socket",
