@@ -71,6 +71,10 @@ enum CommandFlags : std::uint32_t {
   kWhileSubscribed = 1 << 18,   // also while the client is subscribed, in RESP2
   kProbe = 1 << 19,             // PING: Sentinel takes an error other than LOADING for death
   kGreets = 1 << 20,            // HELLO, RESET: sets the protocol of all that follows
+  // What an edge does with it: runs it itself, or passes it on to its primary. With both it does
+  // the first if it can, with neither it refuses.
+  kEdgeRuns = 1 << 21,
+  kEdgePasses = 1 << 22,
 };
 
 // The channels among the words.
@@ -132,7 +136,7 @@ struct CommandSpec {
                                             std::string_view since = "0.1.0") noexcept {
   return {.name = name,
           .arity = Exactly(2),
-          .flags = kLoading | more_flags,
+          .flags = kLoading | kEdgeRuns | more_flags,
           .group = group,
           .since = since,
           .summary = "Lists the subcommands.",

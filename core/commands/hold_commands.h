@@ -16,7 +16,7 @@ inline constexpr std::array kHoldCommands = {
     CommandSpec{
         .name = "RL.CANCEL",
         .arity = AtLeast(2),
-        .flags = kWrite | kFast | kAndKeys | kAlwaysChanges | kApplication,
+        .flags = kWrite | kFast | kAndKeys | kAlwaysChanges | kApplication | kEdgePasses,
         .work = kSettleWork,
         .keys = kOneKey,
         .group = "limit",
@@ -31,7 +31,7 @@ inline constexpr std::array kHoldCommands = {
     CommandSpec{
         .name = "RL.COMMIT",
         .arity = AtLeast(2),
-        .flags = kWrite | kFast | kAndKeys | kAlwaysChanges | kApplication,
+        .flags = kWrite | kFast | kAndKeys | kAlwaysChanges | kApplication | kEdgePasses,
         .work = kSettleWork,
         .keys = kOneKey,
         .group = "limit",
@@ -49,7 +49,7 @@ inline constexpr std::array kHoldCommands = {
     CommandSpec{
         .name = "RL.RESERVE",
         .arity = AtLeast(3),
-        .flags = kWrite | kDenyOom | kFast | kAndKeys | kApplication,
+        .flags = kWrite | kDenyOom | kFast | kAndKeys | kApplication | kEdgePasses,
         .keys = kOneKey,
         .group = "limit",
         .since = "0.2.0",
@@ -68,7 +68,7 @@ inline constexpr std::array kHoldCommands = {
     CommandSpec{
         .name = "RL.SLICE",
         .arity = AtLeast(3),
-        .flags = kWrite | kDenyOom | kFast | kApplication,
+        .flags = kWrite | kDenyOom | kFast | kApplication | kEdgePasses,
         .keys = kOneKey,
         .group = "limit",
         .since = "0.2.0",

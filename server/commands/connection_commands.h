@@ -12,9 +12,9 @@
 namespace weir::rows {
 
 inline constexpr KeyPositions kAll = {.first = 1, .last = -1, .step = 1};
-inline constexpr std::uint32_t kGreeting = kFast | kNoAuth | kLoading | kApplication;
-inline constexpr std::uint32_t kAboutSelf = kFast | kLoading | kApplication;
-inline constexpr std::uint32_t kAboutOthers = kAdmin | kLoading;
+inline constexpr std::uint32_t kGreeting = kFast | kNoAuth | kLoading | kApplication | kEdgeRuns;
+inline constexpr std::uint32_t kAboutSelf = kFast | kLoading | kApplication | kEdgeRuns;
+inline constexpr std::uint32_t kAboutOthers = kAdmin | kLoading | kEdgeRuns;
 inline constexpr std::uint32_t kOfTransaction = kFast | kLoading | kApplication;
 
 // Cluster-aware clients look for this text.
@@ -149,7 +149,7 @@ inline constexpr std::array kConnectionCommands = {
                 .handler = Discard},
     CommandSpec{.name = "ECHO",
                 .arity = Exactly(2),
-                .flags = kFast | kLoading | kApplication,
+                .flags = kFast | kLoading | kApplication | kEdgeRuns,
                 .group = "connection",
                 .summary = "Returns the message.",
                 .syntax = "message",
@@ -179,7 +179,7 @@ inline constexpr std::array kConnectionCommands = {
                 .handler = Multi},
     CommandSpec{.name = "PING",
                 .arity = Between(1, 2),
-                .flags = kFast | kApplication | kWhileSubscribed | kProbe,
+                .flags = kFast | kApplication | kWhileSubscribed | kProbe | kEdgeRuns,
                 .group = "connection",
                 .summary = "Answers PONG, or the message.",
                 .syntax = "[message]",

@@ -59,7 +59,7 @@ inline constexpr std::array kReplicationCommands = {
                 .handler = Sync},
     CommandSpec{.name = "ROLE",
                 .arity = Exactly(1),
-                .flags = kFast | kLoading | kAdmin,
+                .flags = kFast | kLoading | kAdmin | kEdgeRuns,
                 .group = "server",
                 .summary = "Returns `master`, the offset and the replicas that are in sync, each "
                            "as its address, port and offset; or `slave`, the primary's address "

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_split.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -118,6 +119,51 @@ TEST(CommandTableTest, KeysAreArguments) {
     });
     EXPECT_EQ(has_key, spec.keys.first != 0) << spec.name;
   }
+}
+
+// What an edge does with each row. A new row must be added to one of the lists.
+TEST(CommandTableTest, AnEdgeKnowsWhatToDoWithEveryRow) {
+  const std::vector<std::string> runs_or_passes = {"RL.ALLOW"};
+  const std::vector<std::string> passes = absl::StrSplit(
+      "CL.THROTTLE EXISTS PTTL RL.CANCEL RL.CHARGE RL.COMMIT RL.INSPECT RL.PEEK RL.POLICY|GET "
+      "RL.POLICY|LIST RL.POLICY|OVERRIDES RL.REFUND RL.RESERVE RL.SLICE RL.TAKE RL.THROTTLE TTL",
+      ' ');
+  const std::vector<std::string> refuses = absl::StrSplit(
+      "BGSAVE DBSIZE DEL DISCARD EXEC FAILOVER FLUSHALL FLUSHDB KEYS LASTSAVE MEMORY|PURGE "
+      "MEMORY|STATS MEMORY|USAGE MULTI PSUBSCRIBE PSYNC PUBLISH PUBSUB|CHANNELS PUBSUB|NUMPAT "
+      "PUBSUB|NUMSUB PUNSUBSCRIBE RANDOMKEY REPLCONF REPLICAOF RL.BACKUP RL.BACKUPS "
+      "RL.POLICY|DEL RL.POLICY|OVERRIDE RL.POLICY|RELOAD RL.POLICY|SET RL.POLICY|UNOVERRIDE "
+      "RL.RESET RL.SYNC RL.WAIT SAVE SCAN SLAVEOF SUBSCRIBE SYNC TYPE UNLINK UNSUBSCRIBE UNWATCH "
+      "WAIT WATCH",
+      ' ');
+  const std::vector<std::string> runs = absl::StrSplit(
+      "ACL|CAT ACL|DRYRUN ACL|GENPASS ACL|GETUSER ACL|HELP ACL|LIST ACL|LOAD ACL|LOG ACL|USERS "
+      "ACL|WHOAMI ASKING AUTH CLIENT|GETNAME CLIENT|HELP CLIENT|ID CLIENT|INFO CLIENT|KILL "
+      "CLIENT|LIST CLIENT|NO-EVICT CLIENT|PAUSE CLIENT|REPLY CLIENT|SETINFO CLIENT|SETNAME "
+      "CLIENT|UNBLOCK CLIENT|UNPAUSE CLUSTER COMMAND COMMAND|COUNT COMMAND|DOCS COMMAND|GETKEYS "
+      "COMMAND|GETKEYSANDFLAGS COMMAND|HELP COMMAND|INFO COMMAND|LIST CONFIG|GET CONFIG|HELP "
+      "CONFIG|RESETSTAT CONFIG|REWRITE CONFIG|SET ECHO HELLO INFO LATENCY|DOCTOR LATENCY|GRAPH "
+      "LATENCY|HELP LATENCY|HISTOGRAM LATENCY|HISTORY LATENCY|LATEST LATENCY|RESET MEMORY|HELP "
+      "MODULE|HELP MODULE|LIST MONITOR PING PUBSUB|HELP QUIT READONLY READWRITE RESET RL.HELP "
+      "RL.POLICY|HELP RL.STATS RL.TOP ROLE SCRIPT|HELP SCRIPT|KILL SELECT SHUTDOWN SLOWLOG|GET "
+      "SLOWLOG|HELP SLOWLOG|LEN SLOWLOG|RESET TIME",
+      ' ');
+  std::size_t rows = 0;
+  const auto expect = [&rows](const std::vector<std::string>& names, bool is_run, bool is_passed) {
+    for (const std::string& name : names) {
+      const CommandSpec* const spec = FindCommand(name);
+      ASSERT_NE(spec, nullptr) << name;
+      EXPECT_EQ(spec->Is(kEdgeRuns), is_run) << name;
+      EXPECT_EQ(spec->Is(kEdgePasses), is_passed) << name;
+      ++rows;
+    }
+  };
+  expect(runs_or_passes, true, true);
+  expect(passes, false, true);
+  expect(refuses, false, false);
+  expect(runs, true, false);
+  const auto can_run = [](const CommandSpec& spec) { return spec.handler != nullptr; };
+  EXPECT_EQ(rows, static_cast<std::size_t>(std::ranges::count_if(CommandTable(), can_run)));
 }
 
 void ExpectWellFormed(const CommandSpec& spec, std::span<const Argument> arguments) {
