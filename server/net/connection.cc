@@ -50,6 +50,9 @@ void Connection::OnWake() {
   if (record_->killed.load(std::memory_order_relaxed)) return Close();
   if (state_ == State::kReading && session_->has_news()) return ExecutePending();
   turn_.wake = HostInstant{};  // for a wait that begins when earlier replies are sent
+  const bool awaits_upstream =
+      state_ == State::kSaving && turn_.awaited.save == Awaited::Save::kUpstream;
+  if (awaits_upstream && !session_->lacks_replies()) return OnWaited({});
   if (state_ != State::kWaiting && state_ != State::kPaused) return;
   wait_timer_->cancel();
   ExecutePending();
@@ -225,14 +228,16 @@ void Connection::SendLater(std::string_view replies) {
   *turn_.delayed_from -= *sent;
   state_ = State::kSaving;
   SetStalled(false);
-  thread_.Park(shared_from_this(), turn_.awaited);
+  if (turn_.awaited.save != Awaited::Save::kUpstream) {
+    thread_.Park(shared_from_this(), turn_.awaited);
+  }
 }
 
 void Connection::OnWaited(WaitOutcome outcome) {
   if (state_ != State::kSaving) return;
   std::string replies;
   replies.swap(pending_output_);
-  const bool has_late_reply = turn_.awaited.save == Awaited::Save::kLateReply;
+  const bool has_late_reply = turn_.awaited.save >= Awaited::Save::kLateReply;
   if (!outcome.saved.ok() || outcome.acks_missed > 0 || has_late_reply) {
     std::string delayed = replies.substr(*turn_.delayed_from);
     const OnPersistError reaction =

@@ -94,7 +94,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     kPaused,     // its session executes nothing until a given time
     kWaiting,    // its session waits for tokens or replicas, or is paused; further input is kept
     kPostponed,  // let other connections have a turn; its next step is in the thread's queue
-    kSaving,     // its replies wait until their changes are on disk, or on replicas
+    kSaving,     // its replies wait until their changes are on disk or on replicas, or for an
+                 // edge's primary
     kWriting,    // waits until the kernel takes more of pending_output_
     kClosed,     // closed, or handed over to CloseLingering
   };

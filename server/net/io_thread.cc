@@ -71,6 +71,7 @@ void IoThread::Drain() {
     // A copy, because a connection that closes leaves the set.
     const std::vector<std::shared_ptr<Connection>> all(connections_.begin(), connections_.end());
     for (const std::shared_ptr<Connection>& connection : all) connection->Drain();
+    LeaveIfDrained();
   });
 }
 
@@ -238,6 +239,11 @@ void IoThread::Remove(const std::shared_ptr<Connection>& connection) {
   worker_.thread.AssertHeld();
   connections_.erase(connection);
   watched_.erase(connection);
+  LeaveIfDrained();
+}
+
+void IoThread::LeaveIfDrained() {
+  if (edge_ && draining_ && connections_.empty()) edge_->Leave();
 }
 
 void IoThread::CloseStalled() {

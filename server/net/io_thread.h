@@ -38,6 +38,7 @@
 #include "server/session/client_session.h"
 #include "server/session/worker.h"
 #include "server/state/ack_waits.h"
+#include "server/state/edge_port.h"
 
 namespace weir {
 
@@ -52,6 +53,7 @@ inline constexpr std::size_t kInputHeadroomBytes = 4 * 1024;
 inline constexpr std::size_t kOutputBytesKept = 256 * 1024;
 inline constexpr std::chrono::milliseconds kStallTick{500};
 
+// public-functions: 26, one more for the threads of an edge
 class IoThread {
  public:
   explicit IoThread(Services& services);
@@ -68,6 +70,15 @@ class IoThread {
 
   // The context of the event loop. Sockets made with it belong to this thread.
   [[nodiscard]] asio::io_context& context() noexcept { return context_; }
+
+  // Makes the thread one of an edge. `make`: with its worker and its context. Requires: the thread
+  // was not started.
+  void BecomeEdge(const std::function<std::unique_ptr<EdgePort>(Worker& worker,
+                                                                asio::io_context& context)>& make) {
+    WEIR_CHECK(!thread_.joinable());
+    edge_ = make(worker_, context_);
+    worker_.edge = edge_.get();
+  }
 
   // Serves a connection that was accepted with context().
   void Adopt(Transport transport, const SessionMaker& make, ClientArrival arrival);
@@ -156,6 +167,8 @@ class IoThread {
   void EndAckWait(ParkedGroup& group) const;
   void ReleaseParked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(worker_.thread);
   void ArmAckTimer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(worker_.thread);
+  // Ends what keeps an edge's loop from ending after the last connection.
+  void LeaveIfDrained() ABSL_EXCLUSIVE_LOCKS_REQUIRED(worker_.thread);
   void ArmStallTimer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(worker_.thread);
 
   Worker worker_;
@@ -168,6 +181,7 @@ class IoThread {
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   asio::steady_timer stall_timer_ ABSL_GUARDED_BY(worker_.thread);
   TakeReplica take_replica_;
+  std::unique_ptr<EdgePort> edge_;  // null: the server is no edge
   bool stall_timer_armed_ ABSL_GUARDED_BY(worker_.thread) = false;
   bool draining_ ABSL_GUARDED_BY(worker_.thread) = false;
   absl::flat_hash_set<std::shared_ptr<Connection>> connections_ ABSL_GUARDED_BY(worker_.thread);

@@ -35,6 +35,11 @@ void Call::AwaitLateReply(std::shared_ptr<const LateReply> late_reply) {
   reply.Null();  // stands in for it
 }
 
+void Call::AwaitUpstream(std::shared_ptr<const LateReply> late_reply) {
+  session.delay().AwaitUpstream(std::move(late_reply));
+  reply.Null();  // likewise
+}
+
 void Call::Fail(std::string_view message) { ReplyError(absl::StrCat("ERR ", AbslView(message))); }
 
 void Call::ReplyError(std::string_view error) {

@@ -52,6 +52,8 @@ struct Call {
   // Makes the reply wait for a save, and for the thread of saves, which writes it at that end. It
   // must be among the tasks of that thread already.
   void AwaitLateReply(std::shared_ptr<const LateReply> late_reply);
+  // Makes the primary's answer to an edge the reply.
+  void AwaitUpstream(std::shared_ptr<const LateReply> late_reply);
   // Answers "ERR <message>". Returns nothing, so that a handler can write `return call.Fail(...)`.
   void Fail(std::string_view message);
   void Fail(const absl::Status& status);

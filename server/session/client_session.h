@@ -76,6 +76,9 @@ class ClientSession {
   // commands count as failed. `replies`: the output from `delayed_from` on.
   virtual void FinishDelayed(std::string& replies, const WaitOutcome& outcome) = 0;
 
+  // True while a turn that awaits an edge's primary lacks one of its replies.
+  [[nodiscard]] virtual bool lacks_replies() const { return false; }
+
   // The reasons that end a wait: the client has gone or the server is shutting down, which ends a
   // pause, too; or the server has become a replica.
   enum class WaitEnd : std::uint8_t { kClosing, kDemoted };

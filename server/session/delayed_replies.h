@@ -1,6 +1,7 @@
-// The replies of a session's turn that wait: for a save, or for replicas that acknowledge a change
-// (ack-replicas). ReplyDelay collects what the reply to one command waits for, DelayedReplies has
-// the replies of a turn, in their order, and replaces them when their waits have ended.
+// The replies of a session's turn that wait: for a save, for replicas that acknowledge a change
+// (ack-replicas), or for an edge's primary. ReplyDelay collects what the reply to one command waits
+// for, DelayedReplies has the replies of a turn, in their order, and replaces them when their waits
+// have ended.
 //
 //     delay.AwaitChange();                                        // the command, which ends
 //     if (delay.any()) delayed.Add(begin, out.size(), delay.Take(), origin);
@@ -32,9 +33,10 @@ struct Services;
 
 // What a reply, or those of a turn, must wait for.
 struct Awaited {
-  // A save because of a change, a save that was asked for, or a reply that the thread of saves
-  // writes at the end of one. Of several, the last in this order counts.
-  enum class Save : std::uint8_t { kNone, kOfChange, kAsked, kLateReply };
+  // A save because of a change, a save that was asked for, a reply that the thread of saves writes
+  // at the end of one, or, at an edge, which never saves, a reply of its primary. Of several, the
+  // last in this order counts.
+  enum class Save : std::uint8_t { kNone, kOfChange, kAsked, kLateReply, kUpstream };
 
   Save save = Save::kNone;
   std::size_t acks = 0;  // the replicas that must acknowledge a change
@@ -60,7 +62,7 @@ enum class Replaced : std::uint8_t { kByLateReply, kUnsaved, kUnacknowledged };
 [[nodiscard]] inline std::optional<Replaced> WhyReplaced(const Awaited& awaited,
                                                          const WaitOutcome& outcome) {
   using Save = Awaited::Save;
-  if (awaited.save == Save::kLateReply) return Replaced::kByLateReply;
+  if (awaited.save >= Save::kLateReply) return Replaced::kByLateReply;
   const bool is_concerned =
       awaited.save == Save::kAsked || (awaited.save == Save::kOfChange && outcome.fails_changes);
   if (is_concerned && !outcome.saved.ok()) return Replaced::kUnsaved;
@@ -68,11 +70,13 @@ enum class Replaced : std::uint8_t { kByLateReply, kUnsaved, kUnacknowledged };
   return std::nullopt;
 }
 
-// The reply to a command that the thread of saves executes. That thread writes it before the save
-// has ended that the connection waits for.
+// The reply to a command that the thread of saves executes, or an edge's primary. That thread
+// writes it before the save has ended that the connection waits for; a primary's is written on the
+// thread of the client, who is woken then.
 struct LateReply {
   std::string bytes;
-  std::string error;  // with its prefix; if there is one, it is the reply
+  std::string error;      // with its prefix; if there is one, it is the reply
+  bool is_there = false;  // of a primary's: it has come
 };
 
 // What delays the reply to a client's present command, and the last change that the client has
@@ -87,6 +91,11 @@ class ReplyDelay {
   // The thread of saves writes the reply.
   void AwaitLateReply(std::shared_ptr<const LateReply> reply) noexcept {
     awaited_.Add({.save = Awaited::Save::kLateReply});
+    late_reply_ = std::move(reply);
+  }
+  // The primary of this edge gives the reply.
+  void AwaitUpstream(std::shared_ptr<const LateReply> reply) noexcept {
+    awaited_.Add({.save = Awaited::Save::kUpstream});
     late_reply_ = std::move(reply);
   }
   // The reply depends on a change of the disk that replicas need not have: with --durability always
@@ -151,6 +160,12 @@ class DelayedReplies {
   // The beginning of the first reply; nothing if there is none.
   [[nodiscard]] std::optional<std::size_t> begin() const {
     return replies_.empty() ? std::nullopt : std::optional(replies_.front().begin);
+  }
+
+  // True if the origins of all replies meet a condition, which is asked of the last one first.
+  [[nodiscard]] bool AllOf(auto condition) const {
+    return std::all_of(replies_.rbegin(), replies_.rend(),
+                       [&](const Reply& reply) { return condition(reply.origin); });
   }
 
   // What all of them wait for.

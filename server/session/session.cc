@@ -18,8 +18,15 @@
 #include "server/os/log.h"
 #include "server/session/call.h"
 #include "server/session/waiter.h"
+#include "server/state/edge_port.h"
 
 namespace weir {
+
+namespace {
+
+void RunAtEdge(Call& call) { call.session.worker().edge->Run(call); }
+
+}  // namespace
 
 Session::Session(Worker& worker, std::shared_ptr<ClientRecord> record)
     : worker_(worker),
@@ -227,6 +234,11 @@ void Session::FinishDelayed(std::string& replies, const WaitOutcome& outcome) {
         const bool is_error = reply.starts_with('-');  // It has counted as failed.
         if (!is_error) worker_.command_counters.Of(*command.spec).failed.Add();
       });
+  if (worker_.edge) delayed_.Clear();  // The late replies may be long.
+}
+
+bool Session::lacks_replies() const {
+  return !delayed_.AllOf([](const Delayed& command) { return command.late_reply->is_there; });
 }
 
 void Session::LogForeign(std::string_view request) {
@@ -394,6 +406,7 @@ bool Session::RefusedNow(Call& call) {
 }
 
 absl::Status Session::StateError(const Call& call) {
+  if (worker_.edge) return absl::OkStatus();  // which decides by the row
   const CommandAdmission admission = worker_.services.admission();
   // EXEC has asked for all of its commands, so that it runs all of them or none.
   if (!call.queued) WEIR_RETURN_IF_ERROR(admission.StateError(call.spec.flags));
@@ -409,9 +422,13 @@ absl::Status Session::StateError(const Call& call) {
 void Session::Run(Call& call) {
   const bool may_run =
       !call.queued && !call.spec.Is(kAlwaysChanges) && worker_.services.admission().is_serving();
-  if (!may_run && RefusedNow(call)) return;
+  Handler handler = call.spec.handler;
+  if (!may_run) {
+    if (RefusedNow(call)) return;
+    if (worker_.edge) handler = RunAtEdge;
+  }
   const Nanos begin = work_.command_begin();
-  call.spec.handler(call);
+  handler(call);
   work_.RestartStopwatch();
   const Nanos duration = std::max(work_.command_begin() - begin, Nanos{0});
   CommandCounters& counters = worker_.command_counters.Of(call.spec);

@@ -42,6 +42,7 @@ class Session final : public ClientSession {
 
   [[nodiscard]] Turn Execute(std::string_view unread, std::string& out) override;
   void FinishDelayed(std::string& replies, const WaitOutcome& outcome) override;
+  [[nodiscard]] bool lacks_replies() const override;
   void EndWait(WaitEnd why) override;
   [[nodiscard]] bool has_news() const noexcept override {
     return client_.news() && client_.news()->outbox.has_bytes();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,7 @@
 #include "server/observe/thread_counters.h"
 #include "server/session/read_ahead.h"
 #include "server/session/services.h"
+#include "server/state/edge_port.h"
 
 namespace weir {
 
@@ -51,7 +53,8 @@ struct Worker {
                  HostInstant now);
 
   Services& services;
-  ThreadRole thread;  // of the I/O thread
+  EdgePort* edge = nullptr;  // null: the server is no edge; set before the first session
+  ThreadRole thread;         // of the I/O thread
   RequestCounters request_counters;
   Counter checks;  // of proxies, over HTTP
   DecisionEvents events;
@@ -69,6 +72,26 @@ struct Worker {
   std::vector<RequestCounters*> counters;
   for (Worker* worker : services.workers) counters.push_back(&worker->request_counters);
   return counters;
+}
+
+// The sum of a number of all threads; 0 if the server is no edge.
+template <typename Number>
+[[nodiscard]] std::uint64_t EdgeSum(const Services& services, Number EdgeNumbers::*number) {
+  std::uint64_t sum = 0;
+  for (const Worker* worker : services.workers) {
+    if (!worker->edge) continue;
+    if constexpr (std::is_same_v<Number, Counter>) {
+      sum += (worker->edge->numbers().*number).value();
+    } else {
+      sum += (worker->edge->numbers().*number).load(std::memory_order_relaxed);
+    }
+  }
+  return sum;
+}
+
+// Whether all threads of an edge are connected to the primary.
+[[nodiscard]] inline bool IsEdgeConnected(const Services& services) {
+  return EdgeSum(services, &EdgeNumbers::is_connected) == services.workers.size();
 }
 
 }  // namespace weir
