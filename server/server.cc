@@ -23,6 +23,7 @@
 #include "core/limiter/limiter.h"
 #include "core/policies/policy_file.h"
 #include "core/table/key_hash.h"
+#include "server/edge/edge_desk.h"
 #include "server/grpc/http_port.h"
 #include "server/health/health_watch.h"
 #include "server/http/check_routes.h"
@@ -109,15 +110,13 @@ class Server::Impl {
       services_.state = state_->get();
       services_.policies.StartLogging();
     }
-    const bool links_by_tls = services_.options.replication_tls;
-    const SharedTlsContext* const link_tls = links_by_tls ? &link_tls_ : nullptr;
     replication_.emplace(
         ReplicationControl::Dependencies{.control = control_,
                                          .services = services_,
                                          .hub = hub_,
                                          .clock = clock_,
                                          .threads = io_threads_,
-                                         .link_tls = link_tls,
+                                         .link_tls = link_tls(),
                                          .is_backup = has_state() && (*state_)->is_backup(),
                                          .may_lack = has_state() && (*state_)->may_lack(),
                                          .has_losses = has_state() && (*state_)->has_losses()},
@@ -173,6 +172,9 @@ class Server::Impl {
   }
   [[nodiscard]] bool uses_tls() const noexcept {
     return serves_tls() || services_.options.replication_tls;
+  }
+  [[nodiscard]] const SharedTlsContext* link_tls() const noexcept {
+    return services_.options.replication_tls ? &link_tls_ : nullptr;
   }
   // The time by which the wall clock is ahead of clock_.
   [[nodiscard]] Nanos OffsetToWallClock() const {
@@ -251,6 +253,7 @@ absl::Status Server::Impl::Start() {
   }
   for (std::int64_t i = 0; i < options.threads; ++i) {
     io_threads_.push_back(std::make_unique<IoThread>(services_));
+    if (options.is_edge()) BecomeEdge(*io_threads_.back(), link_tls());
     io_threads_.back()->OnHandOver([this](Transport transport, SyncHandOver sync) {
       replication_->Adopt(std::move(transport), std::move(sync));
     });
@@ -338,7 +341,7 @@ absl::Status Server::Impl::BeginService() {
     WEIR_RETURN_IF_ERROR(services_.ReplacePolicyFile(policy_file_.value_or(PolicyFile{})));
     if (http_.rls) WEIR_RETURN_IF_ERROR(rules_.MakePolicies());
   }
-  replication_->Start();
+  if (!services_.options.is_edge()) replication_->Start();
   SweeperThread::OnTick on_tick;
   if (services_.options.admin_port != 0) {
     on_tick = [this](Instant now) { UpdateHistory(http_.history, services_, now); };

@@ -52,7 +52,7 @@ std::string InfoText(Services& services, Instant now, std::span<const std::strin
   bool is_wanted = false;
   for (const Measure& measure : Measures()) {
     if (!measure.section.empty()) {
-      is_wanted = IsWanted(measure.section, sections);
+      is_wanted = measure.Exists(server) && IsWanted(measure.section, sections);
       if (!is_wanted) continue;
       absl::StrAppend(&text, text.empty() ? "" : "\r\n", "# ", AbslView(measure.section), "\r\n");
     } else if (is_wanted && !measure.names.info.empty() && measure.Exists(server)) {

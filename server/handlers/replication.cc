@@ -24,6 +24,7 @@
 #include "server/handlers/sync_waiter.h"
 #include "server/os/log.h"
 #include "server/session/call.h"
+#include "server/session/worker.h"
 
 namespace weir {
 namespace {
@@ -199,7 +200,18 @@ void Failover(Call& call) {
 }
 
 void ShowRole(Call& call) {
-  const ReplicationStatus status = call.services().replication_status();
+  const Services& services = call.services();
+  if (services.options.is_edge()) {
+    const HostAndPort& primary = services.options.edge_of.servers.front();
+    call.reply.Array(5);
+    call.reply.Bulk("edge");
+    call.reply.Bulk(primary.host);
+    call.reply.Integer(primary.port);
+    call.reply.Bulk(IsEdgeConnected(services) ? "connected" : "away");
+    return call.reply.Integer(
+        static_cast<std::int64_t>(EdgeSum(services, &EdgeNumbers::term) / services.workers.size()));
+  }
+  const ReplicationStatus status = services.replication_status();
   const auto offset = static_cast<std::int64_t>(status.offset);
   if (status.link) {
     const bool is_fed =

@@ -65,6 +65,8 @@ std::string TextOfRole(const HealthFacts& facts) {
       return "is deposed";
     case ServerRole::kGated:
       return "waits for Sentinel";
+    case ServerRole::kEdge:
+      return "is an edge";
     case ServerRole::kPrimary:
       break;
   }

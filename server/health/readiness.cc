@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "protocol/json_writer.h"
+#include "server/session/worker.h"
 
 namespace weir {
 
@@ -23,6 +24,10 @@ std::string ReasonNotReady(const Services& services, ReadyFor purpose) {
       json.EndObject().EndObject();
       return text;
     }
+  }
+  if (services.options.is_edge()) {
+    const bool answers = services.settings.Get(&Options::edge_away) != EdgeAway::kError;
+    return answers || IsEdgeConnected(services) ? "" : R"({"edge":"away"})";
   }
   if (services.admission().gated()) return R"({"waits_for":"sentinel"})";
   if (!services.is_replica() && !services.is_primary()) return R"({"deposed":true})";

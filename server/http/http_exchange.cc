@@ -38,6 +38,7 @@ int StatusOfError(std::string_view error) noexcept {
       {"NOAUTH", 401},
       {"WRONGPASS", 401},
       {"NOPERM", 403},
+      {"EDGE", 503},
       {"LOADING", 503},
       {"MASTERDOWN", 503},
       {"MISCONF", 503},

@@ -97,6 +97,7 @@ MeasureFields Databases(ServerSnapshot& server) {
 
 std::string_view RoleWord(const Services& services) {
   if (services.is_replica()) return "replica";
+  if (services.options.is_edge()) return "edge";
   if (services.admission().gated()) return "gated";
   return services.is_primary() ? "primary" : "deposed";
 }

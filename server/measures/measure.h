@@ -77,7 +77,8 @@ struct Measure {
   template <typename Read>
   constexpr Measure(MeasureNames its_names, Read reads) : Measure(its_names, nullptr, reads) {}
   // The beginning of a section of INFO.
-  constexpr explicit Measure(std::string_view title) : section(title) {}
+  constexpr explicit Measure(std::string_view title, Condition exists_if = nullptr)
+      : section(title), condition(exists_if) {}
 
   [[nodiscard]] bool Exists(ServerSnapshot& s) const { return !condition || condition(s); }
 

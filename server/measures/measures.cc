@@ -18,6 +18,7 @@
 #include "server/measures/server_snapshot.h"
 #include "server/os/log.h"
 #include "server/os/process.h"
+#include "server/session/worker.h"
 
 namespace weir {
 namespace {
@@ -43,6 +44,11 @@ bool HasLease(ServerSnapshot& server) {
 }
 bool HasAcks(ServerSnapshot& server) {
   return HasNoLink(server) && server.services.settings.Get(&Options::ack_replicas) > 0;
+}
+bool IsEdge(ServerSnapshot& server) { return server.services.options.is_edge(); }
+// Of the threads, whose links are alike.
+std::uint64_t MeanOfEdges(ServerSnapshot& server, std::atomic<std::uint64_t> EdgeNumbers::*number) {
+  return EdgeSum(server.services, number) / server.services.workers.size();
 }
 bool HasRls(ServerSnapshot& server) { return !server.services.options.rls_config.empty(); }
 bool HasSentinel(ServerSnapshot& server) { return !server.services.options.sentinel.empty(); }
@@ -205,9 +211,49 @@ constexpr Measure kMeasures[] = {
             [](auto& s) { return s.services.channels.Count(SubscriptionKind::kChannel); }),
     Measure({"pubsub_patterns"},
             [](auto& s) { return s.services.channels.Count(SubscriptionKind::kPattern); }),
+    Measure("Edge", IsEdge),
+    Measure({"edge_state"}, IsEdge, "On an edge: `connected` to its primary, or `away` from it.",
+            [](auto& s) { return IsEdgeConnected(s.services) ? "connected" : "away"; }),
+    Measure({"edge_primary"}, IsEdge, "The primary that an edge asks.",
+            [](auto& s) { return AddressText(s.services.options.edge_of.servers.front()); }),
+    Measure({"edge_term"}, IsEdge, "The term of that primary, as it has said.",
+            [](auto& s) { return MeanOfEdges(s, &EdgeNumbers::term); }),
+    Measure({"edge_rtt_us"}, IsEdge, "The time until the primary answers, smoothed.",
+            [](auto& s) { return MeanOfEdges(s, &EdgeNumbers::rtt_us); }),
+    Measure({"edge_forms"}, IsEdge,
+            "Keys with their limits that are asked often, of which an edge knows more.",
+            [](auto& s) { return EdgeSum(s.services, &EdgeNumbers::forms); }),
+    Measure({"edge_in_hand"}, IsEdge,
+            "Requests that an edge may still admit on what it has in hand.",
+            [](auto& s) { return EdgeSum(s.services, &EdgeNumbers::in_hand); }),
+    Measure({"edge_decided_locally_allowed"}, IsEdge, "Requests that an edge has admitted itself.",
+            [](auto& s) { return EdgeSum(s.services, &EdgeNumbers::decided_locally_allowed); }),
+    Measure({"edge_decided_locally_denied"}, IsEdge, "Requests that an edge has denied itself.",
+            [](auto& s) { return EdgeSum(s.services, &EdgeNumbers::decided_locally_denied); }),
+    Measure({"edge_passed_on"}, IsEdge, "Commands that an edge has passed on to its primary.",
+            [](auto& s) { return EdgeSum(s.services, &EdgeNumbers::passed_on); }),
+    Measure({"edge_away_error"}, IsEdge, "Commands that were answered NOPRIMARY.",
+            [](auto& s) { return EdgeSum(s.services, &EdgeNumbers::away_error); }),
+    Measure({"edge_away_closed"}, IsEdge,
+            "Requests that were denied for an absent primary: --edge-away closed.",
+            [](auto& s) { return EdgeSum(s.services, &EdgeNumbers::away_closed); }),
+    Measure({"edge_away_open"}, IsEdge,
+            "Requests that were admitted for an absent primary: --edge-away open.",
+            [](auto& s) { return EdgeSum(s.services, &EdgeNumbers::away_open); }),
+    Measure({"edge_asks"}, IsEdge, "Requests for slices (RL.SLICE).",
+            [](auto& s) { return EdgeSum(s.services, &EdgeNumbers::asks); }),
+    Measure({"edge_granted"}, IsEdge, "Requests that the primary has charged in advance.",
+            [](auto& s) { return EdgeSum(s.services, &EdgeNumbers::granted); }),
+    Measure({"edge_spent"}, IsEdge, "Those that were spent.",
+            [](auto& s) { return EdgeSum(s.services, &EdgeNumbers::spent); }),
+    Measure({"edge_settled"}, IsEdge, "Those that were given back to the primary.",
+            [](auto& s) { return EdgeSum(s.services, &EdgeNumbers::settled); }),
+    Measure({"edge_wasted"}, IsEdge, "Those that have lapsed unspent.",
+            [](auto& s) { return EdgeSum(s.services, &EdgeNumbers::wasted); }),
     Measure("Replication"),
     Measure({"role"}, [](auto& s) { return HasLink(s) ? "slave" : "master"; }),
-    Measure({"", "", "role"}, "`primary`, `replica`, `deposed`, or `gated`: it waits for Sentinel.",
+    Measure({"", "", "role"},
+            "`primary`, `replica`, `edge`, `deposed`, or `gated`: it waits for Sentinel.",
             [](auto& s) { return RoleWord(s.services); }),
     Measure({"", "weir_replica"}, "1 on a replica, else 0.",
             [](auto& s) { return s.services.is_replica(); }),

@@ -1,4 +1,4 @@
-// What a replica and its primary say before the stream of frames begins.
+// Words that a replica and its primary exchange before the stream of frames begins.
 #pragma once
 
 #include <optional>

@@ -76,10 +76,11 @@ void ReplicationControl::ShowUntilLoaded(const HostAndPort& primary, bool is_tol
   if (is_gated && may_forget) view->ping_refusal = PingRefusal::kRestarted;
   set_is_complete(view->is_complete);
   set_ping_refusal(view->ping_refusal);
-  set_role(is_replica   ? ServerRole::kReplica
-           : is_deposed ? ServerRole::kDeposed
-           : is_gated   ? ServerRole::kGated
-                        : ServerRole::kPrimary);
+  set_role(services_.options.is_edge() ? ServerRole::kEdge
+           : is_replica                ? ServerRole::kReplica
+           : is_deposed                ? ServerRole::kDeposed
+           : is_gated                  ? ServerRole::kGated
+                                       : ServerRole::kPrimary);
   // A replica does not settle holds that are due: its primary does.
   LimiterRestore(services_.limiter.table()).SetFollowing(is_replica || record.is_replica);
   record.primary = primary;

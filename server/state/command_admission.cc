@@ -34,6 +34,9 @@ absl::Status CommandAdmission::StateErrorOf(std::uint32_t flags) const {
     if (role() == ServerRole::kDeposed) return Unavailable(kDeposedError);
   }
   const bool needs_state = (flags & kLoading) == 0;
+  if (role() == ServerRole::kEdge) {
+    return needs_state ? Unavailable(kEdgeError) : absl::OkStatus();
+  }
   if (needs_state && loading()) return Unavailable(kLoadingError);
   if (needs_state && syncing()) return Unavailable(kSyncingError);
   if (is_primary()) return absl::OkStatus();

@@ -34,6 +34,8 @@ enum class ServerRole : std::uint8_t {
   kDeposed,
   // It starts, and is to be a primary unless Sentinel says otherwise: it answers LOADING meanwhile.
   kGated,
+  // An edge: its primary decides, and it on slices of the primary's tokens (server/edge/).
+  kEdge,
 };
 
 // The channel of Sentinel's messages.

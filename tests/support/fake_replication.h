@@ -48,6 +48,7 @@ class FakeReplication final : public Replication {
     link.up = link_up;
     link.complete = complete;
   }
+  void BecomeEdge() { set_role(ServerRole::kEdge); }
   void Depose() {
     set_role(ServerRole::kDeposed);
     shown.deposed = true;

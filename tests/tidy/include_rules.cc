@@ -38,7 +38,7 @@ const std::map<std::string_view, std::vector<std::string_view>>& Rooms() {
       {"module", {"api", "values", "handlers"}},
       {"server",
        {"os", "config", "commands", "state", "access", "observe", "session", "health", "measures",
-        "handlers", "http", "grpc", "json", "rls", "page", "net", "replicas"}},
+        "handlers", "http", "grpc", "json", "rls", "page", "net", "replicas", "edge"}},
   };
   return kRooms;
 }
@@ -50,7 +50,8 @@ constexpr auto kNeighbours = std::to_array<std::array<std::string_view, 2>>({
     {"grpc", "json"},         {"grpc", "page"},     {"grpc", "net"},      {"json", "net"},
     {"handlers", "rls"},      {"rls", "net"},       {"rls", "replicas"},  {"page", "net"},
     {"handlers", "replicas"}, {"http", "replicas"}, {"grpc", "replicas"}, {"json", "replicas"},
-    {"page", "replicas"},
+    {"page", "replicas"},     {"handlers", "edge"}, {"http", "edge"},     {"grpc", "edge"},
+    {"json", "edge"},         {"rls", "edge"},      {"page", "edge"},     {"replicas", "edge"},
 });
 
 // A library or a header that only one folder or two, and the tests of these, may include.

@@ -51,7 +51,7 @@ std::optional<std::string> TextInForce(const Settings& settings, const OptionSpe
 std::string SetToAnother(const OptionSpec& spec, Options& options) {
   for (const char* const text :
        {"33", "3", "33mb", "250ms", "true", "false", "json", "warning", "serve", "none", "optional",
-        "reference", "770", "127.0.0.2", "127.0.0.2 33"}) {
+        "reference", "770", "closed", "127.0.0.2", "127.0.0.2 33", "127.0.0.2:33"}) {
     if (text != spec.fallback && SetOption(spec, text, options).ok()) break;
   }
   return OptionText(spec, options);

@@ -133,9 +133,10 @@ struct Change {
   std::string_view redis_name = {};
   std::string_view redis_value = {};
 };
-constexpr std::array<Change, 31> kChanges = {{
+constexpr std::array<Change, 32> kChanges = {{
     {"ack-replicas", "2"},
     {"ack-timeout", "50ms"},
+    {"edge-away", "open"},
     {"latency-monitor-threshold", "7"},
     {"log-level", "warning", "loglevel", "warning"},
     {"max-clients", "77", "maxclients", "77"},

@@ -1,0 +1,240 @@
+// Goal: an edge asks its primary in the order of its clients' commands, gives each client its
+// replies, and tells when the primary is away. Method: the desk in a loop that the test turns, with
+// a primary whose every byte the test writes, and a clock that the test moves.
+#include "server/edge/edge_desk.h"
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include <asio/buffer.hpp>
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/steady_timer.hpp>
+#include <gtest/gtest.h>
+
+#include "tests/support/conversation.h"
+#include "tests/support/fake_replication.h"
+
+namespace weir {
+namespace {
+
+using asio::ip::tcp;
+using Next = ClientSession::Next;
+
+constexpr std::string_view kHello =
+    "*4\r\n$5\r\nHELLO\r\n$1\r\n3\r\n$7\r\nSETNAME\r\n$9\r\nweir-edge\r\n"
+    "*3\r\n$4\r\nINFO\r\n$11\r\nreplication\r\n$4\r\nedge\r\n";
+constexpr std::string_view kWelcome = "%1\r\n+server\r\n+weir\r\n";
+constexpr std::string_view kInfo = "=40\r\ntxt:# Replication\r\nrole:master\r\nterm:3\r\n\r\n";
+constexpr std::string_view kAllow = "*3\r\n$8\r\nRL.ALLOW\r\n$1\r\nk\r\n$4\r\n10/s\r\n";
+constexpr std::string_view kPeek = "*3\r\n$7\r\nRL.PEEK\r\n$1\r\nk\r\n$4\r\n10/s\r\n";
+constexpr std::string_view kVerdict = "*5\r\n:1\r\n:9\r\n:0\r\n:1000\r\n:0\r\n";
+
+Options OptionsOf(std::uint16_t port) {
+  Options options = DefaultOptions();
+  options.edge_of.servers = {{"127.0.0.1", port}};
+  return options;
+}
+
+// A client of the edge: its session and what is to be sent to it.
+class EdgeClient {
+ public:
+  explicit EdgeClient(TestServer& server)
+      : server_(server),
+        record_(server.services.clients.Add("127.0.0.1:50000", "127.0.0.1:7379", 7,
+                                            server.clock.HostNow())),
+        session_(server.worker, record_) {}
+  ~EdgeClient() { server_.services.clients.Remove(*record_); }
+  EdgeClient(const EdgeClient&) = delete;
+  EdgeClient& operator=(const EdgeClient&) = delete;
+
+  // Returns what may be sent at once.
+  std::string Send(std::string_view bytes) {
+    output_.clear();
+    turn_ = session_.Execute(bytes, output_);
+    return output_.substr(0, turn_.delayed_from.value_or(output_.size()));
+  }
+  [[nodiscard]] bool waits() const { return turn_.delayed_from && session_.lacks_replies(); }
+  // Returns what waited. Requires: it does not any more.
+  std::string Rest() {
+    std::string rest = output_.substr(turn_.delayed_from.value());
+    session_.FinishDelayed(rest, {});
+    return rest;
+  }
+
+ private:
+  TestServer& server_;
+  std::shared_ptr<ClientRecord> record_;
+  Session session_;
+  std::string output_;
+  ClientSession::Turn turn_;
+};
+
+class EdgeDeskTest : public testing::Test {
+ protected:
+  EdgeDeskTest()
+      : acceptor_(context_, tcp::endpoint(asio::ip::address_v4::loopback(), 0)),
+        server_(OptionsOf(acceptor_.local_endpoint().port())),
+        peer_(context_) {
+    role_.BecomeEdge();
+    desk_ = std::make_unique<EdgeDesk>(server_.worker, context_, nullptr);
+    server_.worker.edge = desk_.get();
+    acceptor_.non_blocking(true);
+  }
+  ~EdgeDeskTest() override { server_.worker.edge = nullptr; }
+
+  // Turns the loop until the condition holds.
+  void TurnUntil(auto condition) {
+    constexpr int kTurnsMax = 20'000;
+    for (int turn = 0; !condition(); ++turn) {
+      ASSERT_LT(turn, kTurnsMax);
+      asio::steady_timer pause(context_, std::chrono::milliseconds{1});
+      pause.async_wait([](std::error_code) {});
+      context_.run_one();
+      context_.restart();
+    }
+  }
+  // Takes the link, and answers its greeting.
+  void Welcome() {
+    TurnUntil([&] {
+      std::error_code error;
+      acceptor_.accept(peer_, error);
+      return !error;
+    });
+    peer_.non_blocking(true);
+    Expect(kHello);
+    Answer(std::string(kWelcome) + std::string(kInfo));
+    TurnUntil([&] { return desk_->numbers().is_connected.load(); });
+  }
+  // What the edge sends to the primary next.
+  void Expect(std::string_view bytes) {
+    std::string got;
+    TurnUntil([&] {
+      std::string room(bytes.size() - got.size(), '\0');
+      std::error_code error;
+      room.resize(peer_.read_some(asio::buffer(room), error));
+      got += room;
+      return got.size() == bytes.size();
+    });
+    EXPECT_EQ(got, bytes);
+  }
+  void Answer(std::string_view bytes) { peer_.write_some(asio::buffer(bytes)); }
+
+  asio::io_context context_;
+  tcp::acceptor acceptor_;
+  TestServer server_;
+  FakeReplication role_{server_.services};
+  tcp::socket peer_;
+  std::unique_ptr<EdgePort> desk_;
+};
+
+TEST_F(EdgeDeskTest, PassesAPipelineOnAsAWholeAndKeepsTheOrder) {
+  Welcome();
+  EXPECT_EQ(desk_->numbers().term, 3U);
+  EdgeClient client(server_);
+  const std::string echo = "*2\r\n$4\r\nECHO\r\n$1\r\nx\r\n";
+  EXPECT_EQ(client.Send(echo + std::string(kAllow) + echo + std::string(kPeek)), "$1\r\nx\r\n");
+  EXPECT_TRUE(client.waits());
+  Expect(std::string(kAllow) + std::string(kPeek));
+  Answer(kVerdict);
+  Answer("-ERR no\r\n");
+  TurnUntil([&] { return !client.waits(); });
+  EXPECT_EQ(client.Rest(), std::string(kVerdict) + "$1\r\nx\r\n-ERR no\r\n");
+  EXPECT_EQ(desk_->numbers().passed_on.value(), 2U);
+  EXPECT_EQ(server_.worker.counters["total_error_replies"].value(), 1U);
+}
+
+TEST_F(EdgeDeskTest, RepliesGoToTheClientsThatAsked) {
+  Welcome();
+  EdgeClient first(server_);
+  EdgeClient second(server_);
+  EXPECT_EQ(first.Send(kAllow), "");
+  EXPECT_EQ(second.Send(kPeek), "");
+  Expect(std::string(kAllow) + std::string(kPeek));
+  Answer(":1\r\n:");
+  TurnUntil([&] { return !first.waits(); });
+  EXPECT_TRUE(second.waits());
+  EXPECT_EQ(first.Rest(), ":1\r\n");
+  Answer("2\r\n");
+  TurnUntil([&] { return !second.waits(); });
+  EXPECT_EQ(second.Rest(), ":2\r\n");
+}
+
+TEST_F(EdgeDeskTest, AReplyToAClientThatHasLeftIsDropped) {
+  Welcome();
+  auto leaver = std::make_unique<EdgeClient>(server_);
+  EXPECT_EQ(leaver->Send(kAllow), "");
+  leaver.reset();
+  EdgeClient client(server_);
+  EXPECT_EQ(client.Send(kPeek), "");
+  Expect(std::string(kAllow) + std::string(kPeek));
+  Answer(":1\r\n:2\r\n");
+  TurnUntil([&] { return !client.waits(); });
+  EXPECT_EQ(client.Rest(), ":2\r\n");
+}
+
+TEST_F(EdgeDeskTest, AMapIsWrittenForClientsOfResp2) {
+  Welcome();
+  EdgeClient client(server_);
+  EXPECT_EQ(client.Send(kPeek), "");
+  Answer("*1\r\n%1\r\n$4\r\nname\r\n$4\r\n10/s\r\n");
+  TurnUntil([&] { return !client.waits(); });
+  EXPECT_EQ(client.Rest(), "*1\r\n*1\r\n$4\r\n10/s\r\n");
+}
+
+TEST_F(EdgeDeskTest, APrimaryThatClosesIsAway) {
+  Welcome();
+  EdgeClient client(server_);
+  EXPECT_EQ(client.Send(std::string(kAllow) + std::string(kPeek)), "");
+  Expect(std::string(kAllow) + std::string(kPeek));
+  peer_.close();
+  TurnUntil([&] { return !client.waits(); });
+  const std::string away = "-NOPRIMARY the primary of this edge is away, 127.0.0.1:" +
+                           std::to_string(acceptor_.local_endpoint().port()) + "\r\n";
+  EXPECT_EQ(client.Rest(), away + away);
+  EXPECT_EQ(client.Send(kAllow), away);
+  EXPECT_FALSE(desk_->numbers().is_connected.load());
+  EXPECT_EQ(desk_->numbers().away_error.value(), 3U);
+  Welcome();  // It connects again.
+}
+
+TEST_F(EdgeDeskTest, EdgeAwayAnswersInPlaceOfThePrimary) {
+  EdgeClient client(server_);
+  const auto set = [&](EdgeAway away) {
+    ASSERT_TRUE(server_.services.settings
+                    .Change([&](Options& options) {
+                      options.edge_away = away;
+                      return absl::OkStatus();
+                    })
+                    .ok());
+  };
+  set(EdgeAway::kClosed);
+  EXPECT_EQ(client.Send(kAllow), "*5\r\n:0\r\n:0\r\n:-1\r\n:0\r\n:0\r\n");
+  set(EdgeAway::kOpen);
+  EXPECT_EQ(client.Send(kAllow), "*5\r\n:1\r\n:0\r\n:0\r\n:0\r\n:0\r\n");
+  EXPECT_TRUE(client.Send(kPeek).starts_with("-NOPRIMARY "));
+  EXPECT_EQ(desk_->numbers().away_closed.value(), 1U);
+  EXPECT_EQ(desk_->numbers().away_open.value(), 1U);
+}
+
+TEST_F(EdgeDeskTest, AReplyThatNobodyAskedForEndsTheLink) {
+  Welcome();
+  Answer(kVerdict);
+  TurnUntil([&] { return !desk_->numbers().is_connected.load(); });
+}
+
+TEST(PrimaryFactsTest, AreReadFromInfo) {
+  const PrimaryFacts facts = ReadPrimaryFacts("# Replication\r\nrole:master\r\nterm:7\r\n");
+  EXPECT_TRUE(facts.is_primary);
+  EXPECT_FALSE(facts.is_edge);
+  EXPECT_EQ(facts.term, 7U);
+  EXPECT_TRUE(ReadPrimaryFacts("# Edge\r\nedge_state:away\r\nrole:master\r\n").is_edge);
+  EXPECT_FALSE(ReadPrimaryFacts("role:slave\r\nterm:x\r\n").is_primary);
+  EXPECT_FALSE(ReadPrimaryFacts("").is_primary);
+}
+
+}  // namespace
+}  // namespace weir
