@@ -8,6 +8,8 @@
 
 #include "core/base/check.h"
 #include "core/base/status.h"
+#include "core/commands/request_counters.h"
+#include "core/table/key_hash.h"
 #include "protocol/link_reply.h"
 #include "protocol/reply_scanner.h"
 
@@ -21,41 +23,123 @@ bool DecidesHere(const CommandSpec& spec) { return spec.Is(kEdgeRuns) && spec.Is
 }  // namespace
 
 EdgeDesk::EdgeDesk(Worker& worker, asio::io_context& context, const SharedTlsContext* tls)
-    : worker_(worker), link_(context, worker.services, tls, *this), timer_(context) {
+    : worker_(worker),
+      link_(context, worker.services, tls, *this),
+      edge_(*this, absl::StrCat(worker.services.run_id, ".", worker.services.workers.size()),
+            RandomHashSecret()),
+      timer_(context) {
   link_.Start();
 }
 
 void EdgeDesk::Run(Call& call) {
   const CommandSpec& spec = call.spec;
-  if (spec.Is(kEdgePasses) && !call.session.may_wait()) return call.ReplyError(kEdgeError);
-  if (spec.Is(kEdgePasses)) return PassOn(call);
-  if (spec.Is(kEdgeRuns)) return spec.handler(call);
-  call.ReplyError(absl::StrCat("EDGE send ", AbslView(spec.name), " to the primary, ",
-                               AddressText(link_.primary())));
-}
-
-void EdgeDesk::PassOn(Call& call) {
-  if (!link_.is_up()) {
-    if (const std::optional<VerdictReply> verdict = AwayVerdict(call.spec)) {
-      return call.reply.ArrayOf(verdict->size(), *verdict);
-    }
-    return call.ReplyError(NoPrimary());
+  if (!spec.Is(kEdgePasses)) {
+    if (spec.Is(kEdgeRuns)) return RunHere(call);
+    return call.ReplyError(absl::StrCat("EDGE send ", AbslView(spec.name), " to the primary, ",
+                                        AddressText(link_.primary())));
   }
-  numbers_.passed_on.Add();
+  if (!call.session.may_wait()) return call.ReplyError(kEdgeError);
+  // Both hands of the clock show the same, since an edge follows no time but its host's.
+  now_ = HostInstant{call.now.time_since_epoch()};
   constexpr std::size_t kWordsOfOneLimit = 3;  // as at a server
   if (call.words.size() > kWordsOfOneLimit) call.Charge(call.words.size() - kWordsOfOneLimit);
+  if (spec.Is(kEdgeRuns)) return Allow(call);
+  if (!link_.is_up()) return AnswerAway(call);
+  PassOn(call, {});
+}
+
+void EdgeDesk::RunHere(Call& call) {
+  if (!call.spec.Is(kFast)) ShowNumbers();
+  call.spec.handler(call);
+}
+
+void EdgeDesk::Allow(Call& call) {
+  const EdgeAnswer answer = edge_.Decide(call.arguments(), ++last_ticket_, now_);
+  switch (answer.kind) {
+    case EdgeAnswer::Kind::kVerdict:
+      Count(call.arguments().front(), answer);
+      WriteEdgeVerdict(call.reply, answer);
+      break;
+    case EdgeAnswer::Kind::kWaits: {
+      Waiting& waiting = waiting_[last_ticket_];
+      waiting.asked = AskedBy(call);
+      waiting.key = call.arguments().front();
+      AppendRequest(call.words, waiting.request);
+      break;
+    }
+    case EdgeAnswer::Kind::kPassOn:
+      PassOn(call, answer.passed_on);
+      break;
+    case EdgeAnswer::Kind::kAway:
+      AnswerAway(call);
+      break;
+  }
+  WakeAll();
+  ArmTimer();
+}
+
+void EdgeDesk::Count(std::string_view key, const EdgeAnswer& answer) {
+  RequestCounters& counters = worker_.request_counters;
+  (answer.allowed() ? counters.allowed : counters.denied).Add();
+  if (answer.allowed()) return;
+  counters.denied_keys.Add(key, worker_.services.limiter.hasher()(key).hash);
+}
+
+void EdgeDesk::PassOn(Call& call, const PassedOn& passed_on) {
   // A reply that may be long, or a link that is full, ends the turn.
   if (!call.spec.Is(kFast) || link_.unsent_bytes() >= kEdgeUnsentBytesMax) {
     call.Charge(kWorkPerTurn);
   }
   AppendRequest(call.words, link_.Output());
+  Expect(AskedBy(call), passed_on);
+}
+
+EdgeDesk::Asked EdgeDesk::AskedBy(Call& call) const {
   auto reply = std::make_shared<LateReply>();
   call.AwaitUpstream(reply);
-  expected_.push_back({.reply = std::move(reply),
-                       .client = call.client().shared_record(),
-                       .spec = &call.spec,
-                       .sent = worker_.services.clock.HostNow()});
+  return {.spec = &call.spec, .reply = std::move(reply), .client = call.client().shared_record()};
+}
+
+void EdgeDesk::Expect(std::optional<Asked> asked, const PassedOn& passed_on) {
+  if (asked) numbers_.passed_on.Add();
+  expected_.push_back({.asked = std::move(asked), .passed_on = passed_on, .sent = now_});
   ArmTimer();
+}
+
+void EdgeDesk::Send(std::span<const std::string_view> words) {
+  AppendRequest(words, link_.Output());
+  Expect(std::nullopt, {});
+}
+
+void EdgeDesk::Answer(std::uint64_t ticket, const EdgeAnswer& answer) {
+  const auto found = waiting_.find(ticket);
+  WEIR_CHECK(found != waiting_.end());
+  Waiting waiting = std::move(found->second);
+  waiting_.erase(found);
+  if (answer.kind == EdgeAnswer::Kind::kPassOn) {
+    link_.Output() += waiting.request;
+    return Expect(std::move(waiting.asked), answer.passed_on);
+  }
+  if (answer.kind == EdgeAnswer::Kind::kAway) return AnswerAway(waiting.asked);
+  // The primary has counted the ask as one request.
+  if (told_++ > 0) Count(waiting.key, answer);
+  RespWriter writer(waiting.asked.reply->bytes);
+  writer.set_protocol(waiting.asked.client->protocol.load(std::memory_order_relaxed));
+  WriteEdgeVerdict(writer, answer);
+  Finish(waiting.asked);
+}
+
+void EdgeDesk::AnswerAway(Call& call) {
+  const std::optional<VerdictReply> verdict = AwayVerdict(call.spec);
+  if (!verdict) return call.ReplyError(NoPrimary());
+  call.reply.ArrayOf(verdict->size(), *verdict);
+}
+
+void EdgeDesk::AnswerAway(Asked& asked) {
+  const std::optional<VerdictReply> verdict = AwayVerdict(*asked.spec);
+  if (verdict) RespWriter(asked.reply->bytes).ArrayOf(verdict->size(), *verdict);
+  if (!verdict) asked.reply->error = NoPrimary();
+  Finish(asked);
 }
 
 std::optional<EdgeDesk::VerdictReply> EdgeDesk::AwayVerdict(const CommandSpec& spec) {
@@ -87,32 +171,39 @@ void EdgeDesk::Leave() {
 void EdgeDesk::OnUp(const PrimaryFacts& facts) {
   numbers_.term = facts.term;
   numbers_.is_connected = true;
+  now_ = HostNow();
+  edge_.OnLinkUp(now_);
+  ArmTimer();
 }
 
 void EdgeDesk::OnReply(std::string_view reply) {
   if (expected_.empty()) return link_.Cut("it answers without being asked");
   Expected expected = std::move(expected_.front());
   expected_.pop_front();
-  if (!read_at_) read_at_ = worker_.services.clock.HostNow();
-  const Nanos time = *read_at_ - expected.sent;
+  if (!std::exchange(is_reading_, true)) now_ = HostNow();
+  const Nanos time = now_ - expected.sent;
   rtt_ = rtt_ == Nanos{0} ? time : rtt_ + (time - rtt_) / kRttWeight;
-  if (!expected.reply) return;
-  if (reply.front() == '-') {
-    expected.reply->error = reply.substr(1, reply.find("\r\n") - 1);
-  } else if (expected.client->protocol.load(std::memory_order_relaxed) == 2) {
-    AppendAsResp2(reply, expected.reply->bytes);
-  } else {
-    expected.reply->bytes = reply;
+  told_ = 0;
+  if (!expected.asked) return edge_.OnReply(reply, now_);
+  if (DecidesHere(*expected.asked->spec)) {
+    edge_.OnPassedReply(expected.passed_on, reply, now_);
   }
-  Finish(expected);
+  LateReply& late = *expected.asked->reply;
+  if (reply.front() == '-') {
+    late.error = reply.substr(1, reply.find("\r\n") - 1);
+  } else if (expected.asked->client->protocol.load(std::memory_order_relaxed) == 2) {
+    AppendAsResp2(reply, late.bytes);
+  } else {
+    late.bytes = reply;
+  }
+  Finish(*expected.asked);
 }
 
 // The edge subscribes to nothing yet.
 void EdgeDesk::OnPush(std::string_view /*message*/) {}
 
 void EdgeDesk::OnQuiet() {
-  read_at_.reset();
-  numbers_.rtt_us = static_cast<std::uint64_t>(rtt_ / std::chrono::microseconds{1});
+  is_reading_ = false;
   WakeAll();
   ArmTimer();
 }
@@ -120,23 +211,28 @@ void EdgeDesk::OnQuiet() {
 // What was sent may have been charged, as with any reply that is lost.
 void EdgeDesk::OnDown() {
   numbers_.is_connected = false;
-  read_at_.reset();
+  is_reading_ = false;
+  now_ = HostNow();
+  edge_.OnLinkLost(now_);
   for (Expected& expected : std::exchange(expected_, {})) {
-    if (!expected.reply) continue;
-    if (const std::optional<VerdictReply> verdict = AwayVerdict(*expected.spec)) {
-      RespWriter(expected.reply->bytes).ArrayOf(verdict->size(), *verdict);
-    } else {
-      expected.reply->error = NoPrimary();
-    }
-    Finish(expected);
+    if (expected.asked) AnswerAway(*expected.asked);
   }
   WakeAll();
+  ArmTimer();
 }
 
-void EdgeDesk::Finish(Expected& expected) {
-  expected.reply->is_there = true;
-  if (to_wake_.empty() || to_wake_.back() != expected.client) {
-    to_wake_.push_back(std::move(expected.client));
+// Memory for a long reply counts as its client's until the connection says what that has. A reply
+// of which no session has a share is wanted no more.
+void EdgeDesk::Finish(Asked& asked) {
+  constexpr std::size_t kShortReply = 256;
+  asked.reply->is_there = true;
+  const std::size_t bytes = asked.reply->bytes.size();
+  if (bytes > kShortReply && asked.reply.use_count() > 1) {
+    const std::size_t held = asked.client->held_bytes.load(std::memory_order_relaxed);
+    worker_.services.client_memory.Set(*asked.client, held + bytes);
+  }
+  if (to_wake_.empty() || to_wake_.back() != asked.client) {
+    to_wake_.push_back(std::move(asked.client));
   }
 }
 
@@ -146,11 +242,11 @@ void EdgeDesk::WakeAll() {
 }
 
 void EdgeDesk::ArmTimer() {
-  if (expected_.empty()) return;
-  const HostInstant due = expected_.front().sent + silence_max();
-  if (timer_at_ && *timer_at_ <= due) return;
+  HostInstant due = edge_.next_tick().value_or(kHostInstantMax);
+  if (!expected_.empty()) due = std::min(due, expected_.front().sent + silence_max());
+  if (due == kHostInstantMax || (timer_at_ && *timer_at_ <= due)) return;
   timer_at_ = due;
-  timer_.expires_after(due - worker_.services.clock.HostNow());
+  timer_.expires_after(due - HostNow());
   timer_.async_wait([this](std::error_code error) {
     if (!error) OnTimer();
   });
@@ -158,11 +254,30 @@ void EdgeDesk::ArmTimer() {
 
 void EdgeDesk::OnTimer() {
   timer_at_.reset();
-  const HostInstant now = worker_.services.clock.HostNow();
-  if (!expected_.empty() && now >= expected_.front().sent + silence_max()) {
-    return link_.Cut("it does not answer");
+  now_ = HostNow();
+  if (!expected_.empty() && now_ >= expected_.front().sent + silence_max()) {
+    link_.Cut("it does not answer");
   }
+  if (const std::optional<HostInstant> tick = edge_.next_tick(); tick && now_ >= *tick) {
+    edge_.Tick(now_);
+    ShowNumbers();
+  }
+  WakeAll();
   ArmTimer();
+}
+
+void EdgeDesk::ShowNumbers() {
+  const EdgeCounts& counts = edge_.counts();
+  numbers_.decided_locally_allowed = counts.allowed;
+  numbers_.decided_locally_denied = counts.denied;
+  numbers_.asks = counts.asks;
+  numbers_.granted = counts.granted;
+  numbers_.spent = counts.spent;
+  numbers_.settled = counts.settled;
+  numbers_.wasted = counts.wasted;
+  numbers_.forms = edge_.forms();
+  numbers_.in_hand = static_cast<std::uint64_t>(edge_.in_hand());
+  numbers_.rtt_us = static_cast<std::uint64_t>(rtt_ / std::chrono::microseconds{1});
 }
 
 void BecomeEdge(IoThread& thread, const SharedTlsContext* tls) {

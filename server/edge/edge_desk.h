@@ -4,7 +4,7 @@
 //
 //     Run(call) -> here: the handler of the row        the reply is written at once
 //               -> Edge decides                        likewise
-//               -> Edge asks for a slice               a LateReply, which Edge's answer fills
+//               -> Edge asks for a slice               a LateReply, which its answer fills
 //               -> the link                            a LateReply, which the primary's reply fills
 //
 // A turn of a client whose replies are not all there waits as a whole (Awaited::Save::kUpstream):
@@ -21,14 +21,18 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
 
 #include "core/base/instant.h"
+#include "edge/answer.h"
+#include "edge/edge.h"
 #include "server/edge/edge_link.h"
 #include "server/net/io_thread.h"
 #include "server/session/call.h"
@@ -43,7 +47,7 @@ inline constexpr std::size_t kEdgeUnsentBytesMax = std::size_t{4} << 20;
 // is longer.
 inline constexpr std::chrono::seconds kEdgeSilenceMax{1};
 
-class EdgeDesk final : public EdgePort, private EdgeLink::Owner {
+class EdgeDesk final : public EdgePort, private EdgeLink::Owner, private Edge::Host {
  public:
   // `tls`: null if the link speaks plain text. All must outlive it.
   EdgeDesk(Worker& worker, asio::io_context& context, const SharedTlsContext* tls);
@@ -52,11 +56,22 @@ class EdgeDesk final : public EdgePort, private EdgeLink::Owner {
   void Leave() override;
 
  private:
+  // A client's command that has no reply yet.
+  struct Asked {
+    const CommandSpec* spec = nullptr;
+    std::shared_ptr<LateReply> reply{};
+    std::shared_ptr<ClientRecord> client{};
+  };
+  // A request that waits for a slice, as it would be passed on.
+  struct Waiting {
+    Asked asked{};
+    std::string key{};
+    std::string request{};
+  };
   // What the next reply of the primary is for.
   struct Expected {
-    std::shared_ptr<LateReply> reply{};      // null: no client waits for it
-    std::shared_ptr<ClientRecord> client{};  // that waits
-    const CommandSpec* spec = nullptr;
+    std::optional<Asked> asked{};  // nothing: the edge has asked
+    PassedOn passed_on{};
     HostInstant sent{};
   };
 
@@ -66,28 +81,48 @@ class EdgeDesk final : public EdgePort, private EdgeLink::Owner {
   void OnQuiet() override;
   void OnDown() override;
 
-  void PassOn(Call& call);
+  void Send(std::span<const std::string_view> words) override;
+  void Answer(std::uint64_t ticket, const EdgeAnswer& answer) override;
+
+  void RunHere(Call& call);
+  void Allow(Call& call);
+  // Counts a local verdict for RL.STATS and RL.TOP.
+  void Count(std::string_view key, const EdgeAnswer& answer);
+  void PassOn(Call& call, const PassedOn& passed_on);
+  // Makes the reply to the call a late one.
+  [[nodiscard]] Asked AskedBy(Call& call) const;
+  // What is appended to the link's output after it answers that.
+  void Expect(std::optional<Asked> asked, const PassedOn& passed_on);
+  void AnswerAway(Call& call);
+  void AnswerAway(Asked& asked);
   // The five numbers of edge-away in place of an absent primary; nothing: NOPRIMARY. Counts them.
   using VerdictReply = std::array<std::int64_t, 5>;
   [[nodiscard]] std::optional<VerdictReply> AwayVerdict(const CommandSpec& spec);
   [[nodiscard]] std::string NoPrimary() const;
   // The reply is written, and its client is woken at the end of this step.
-  void Finish(Expected& expected);
+  void Finish(Asked& asked);
   void WakeAll();
   void ArmTimer();
   void OnTimer();
+  void ShowNumbers();
+  [[nodiscard]] HostInstant HostNow() const { return worker_.services.clock.HostNow(); }
   [[nodiscard]] Nanos silence_max() const noexcept {
     return std::max<Nanos>(kEdgeSilenceMax, 8 * rtt_);
   }
 
   Worker& worker_;
   EdgeLink link_;
+  Edge edge_;
   asio::steady_timer timer_;
-  std::optional<HostInstant> timer_at_;  // while it runs
-  std::deque<Expected> expected_;        // in the order of the requests
+  std::optional<HostInstant> timer_at_;                  // while it runs
+  std::deque<Expected> expected_;                        // in the order of the requests
+  absl::flat_hash_map<std::uint64_t, Waiting> waiting_;  // by their tickets
+  std::uint64_t last_ticket_ = 0;
+  std::size_t told_ = 0;  // verdicts that the present reply has brought
   std::vector<std::shared_ptr<ClientRecord>> to_wake_;
-  Nanos rtt_{0};                        // smoothed
-  std::optional<HostInstant> read_at_;  // when the replies came that are being told
+  Nanos rtt_{0};             // smoothed
+  HostInstant now_{};        // of the present step
+  bool is_reading_ = false;  // replies came in this step
 };
 
 // Makes a thread that was not started one of an edge. `tls`: as above.

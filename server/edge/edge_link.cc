@@ -190,7 +190,7 @@ bool EdgeLink::Take(std::string_view bytes) {
   const std::shared_ptr<Transport> link = transport_;
   const bool has_pending = !pending_.empty();
   if (has_pending) pending_ += bytes;
-  const std::string whole = has_pending ? std::exchange(pending_, {}) : std::string();
+  std::string whole = has_pending ? std::exchange(pending_, {}) : std::string();
   std::string_view unread = has_pending ? std::string_view(whole) : bytes;
   while (!unread.empty()) {
     const ReplyScanner::Result result = scanner_.Scan(unread);
@@ -210,7 +210,11 @@ bool EdgeLink::Take(std::string_view bytes) {
     }
     if (link != transport_) return false;
   }
-  pending_ = unread;
+  if (has_pending && unread.size() == whole.size()) {
+    pending_ = std::move(whole);  // A long reply is not copied with each part that comes.
+  } else {
+    pending_ = unread;
+  }
   return true;
 }
 

@@ -14,8 +14,8 @@ struct Call;
 // The numbers of one thread's edge. Its thread writes them; any thread may read them.
 struct EdgeNumbers {
   // Of requests: decided here, passed on, and answered for a primary that is away.
-  Counter decided_locally_allowed;
-  Counter decided_locally_denied;
+  std::atomic<std::uint64_t> decided_locally_allowed{0};
+  std::atomic<std::uint64_t> decided_locally_denied{0};
   Counter passed_on;
   Counter away_error;
   Counter away_closed;

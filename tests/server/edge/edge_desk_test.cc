@@ -58,6 +58,11 @@ class EdgeClient {
     return output_.substr(0, turn_.delayed_from.value_or(output_.size()));
   }
   [[nodiscard]] bool waits() const { return turn_.delayed_from && session_.lacks_replies(); }
+  [[nodiscard]] static std::size_t CountIn(std::string_view text, std::string_view part) {
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = text.find(part, at)) != std::string_view::npos; ++at) ++count;
+    return count;
+  }
   // Returns what waited. Requires: it does not any more.
   std::string Rest() {
     std::string rest = output_.substr(turn_.delayed_from.value());
@@ -120,6 +125,18 @@ class EdgeDeskTest : public testing::Test {
       return got.size() == bytes.size();
     });
     EXPECT_EQ(got, bytes);
+  }
+  // What the edge sends up to these bytes, which are the last ones.
+  std::string ReceiveUntil(std::string_view end) {
+    std::string got;
+    TurnUntil([&] {
+      std::string room(4096, '\0');
+      std::error_code error;
+      room.resize(peer_.read_some(asio::buffer(room), error));
+      got += room;
+      return got.ends_with(end);
+    });
+    return got;
   }
   void Answer(std::string_view bytes) { peer_.write_some(asio::buffer(bytes)); }
 
@@ -218,6 +235,52 @@ TEST_F(EdgeDeskTest, EdgeAwayAnswersInPlaceOfThePrimary) {
   EXPECT_TRUE(client.Send(kPeek).starts_with("-NOPRIMARY "));
   EXPECT_EQ(desk_->numbers().away_closed.value(), 1U);
   EXPECT_EQ(desk_->numbers().away_open.value(), 1U);
+}
+
+// A hot key: requests of a second piece wait for a slice, and those of a third are decided here.
+TEST_F(EdgeDeskTest, AHotKeyIsDecidedOnASliceOfThePrimary) {
+  Welcome();
+  EdgeClient client(server_);
+  std::string piece;
+  std::string verdicts;
+  for (int i = 0; i < 3; ++i) {
+    piece += kAllow;
+    verdicts += kVerdict;
+  }
+  EXPECT_EQ(client.Send(piece), "");
+  Expect(piece);
+  Answer(verdicts);
+  TurnUntil([&] { return !client.waits(); });
+  EXPECT_EQ(client.Rest(), verdicts);
+
+  server_.clock.Advance(std::chrono::milliseconds{1});
+  EXPECT_EQ(client.Send(piece), "");
+  const std::string ask = ReceiveUntil("\r\nTTL\r\n$3\r\n250\r\n");
+  EXPECT_TRUE(ask.starts_with("*13\r\n$8\r\nRL.SLICE\r\n$1\r\nk\r\n$4\r\n10/s\r\n")) << ask;
+  EXPECT_NE(ask.find(server_.services.run_id), std::string::npos);
+  // What is granted, the last word, the life in us, `changes`, and a row of the limit.
+  Answer(
+      "*8\r\n:8\r\n:0\r\n:0\r\n:800000\r\n:0\r\n:250000\r\n:1\r\n*1\r\n*9\r\n$4\r\n10/s\r\n"
+      ":1\r\n:10\r\n:0\r\n:0\r\n:800000\r\n:0\r\n:1\r\n:0\r\n");
+  TurnUntil([&] { return !client.waits(); });
+  const std::string rest = client.Rest();
+  EXPECT_EQ(client.CountIn(rest, "*5\r\n:1\r\n"), 3U) << rest;
+
+  EXPECT_EQ(client.CountIn(client.Send(piece), "*5\r\n:1\r\n"), 3U);
+  EXPECT_FALSE(client.waits());
+  EXPECT_EQ(server_.worker.request_counters.allowed.value(), 2U + 3U);
+}
+
+TEST_F(EdgeDeskTest, WhatWaitsForASliceIsAnsweredWhenThePrimaryIsLost) {
+  Welcome();
+  EdgeClient client(server_);
+  std::string piece;
+  for (int i = 0; i < 6; ++i) piece += kAllow;
+  EXPECT_EQ(client.Send(piece), "");
+  static_cast<void>(ReceiveUntil("\r\nTTL\r\n$3\r\n250\r\n"));
+  peer_.close();
+  TurnUntil([&] { return !client.waits(); });
+  EXPECT_EQ(client.CountIn(client.Rest(), "-NOPRIMARY "), 6U);
 }
 
 TEST_F(EdgeDeskTest, AReplyThatNobodyAskedForEndsTheLink) {
