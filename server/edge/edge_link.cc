@@ -108,6 +108,8 @@ void EdgeLink::TryNextAddress() {
 }
 
 void EdgeLink::OnConnected(StreamSocket socket) {
+  WEIR_CHECK(!is_up_ && !transport_);
+  look_up_.reset();
   std::error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
   TlsSession session = tls_ ? tls_->NewSession(socket.native_handle()) : nullptr;
@@ -238,6 +240,7 @@ void EdgeLink::Fail(std::string_view reason) {
   const std::string told(reason);  // which may be a part of what is cleared here
   const bool was_up = std::exchange(is_up_, false);
   Close();
+  look_up_.reset();  // A late answer would connect beside the next attempt.
   addresses_.clear();
   scanner_.Restart();
   pending_.clear();
