@@ -39,8 +39,9 @@ void EdgeDesk::Run(Call& call) {
                                         AddressText(link_.primary())));
   }
   if (!call.session.may_wait()) return call.ReplyError(kEdgeError);
-  // Both hands of the clock show the same, since an edge follows no time but its host's.
-  now_ = HostInstant{call.now.time_since_epoch()};
+  // Both hands of the clock show the same, since an edge follows no time but its host's. The turn
+  // may have begun before a slow command of it.
+  now_ = std::max(now_, HostInstant{call.now.time_since_epoch()});
   constexpr std::size_t kWordsOfOneLimit = 3;  // as at a server
   if (call.words.size() > kWordsOfOneLimit) call.Charge(call.words.size() - kWordsOfOneLimit);
   if (spec.Is(kEdgeRuns)) return Allow(call);
@@ -49,8 +50,10 @@ void EdgeDesk::Run(Call& call) {
 }
 
 void EdgeDesk::RunHere(Call& call) {
-  if (!call.spec.Is(kFast)) ShowNumbers();
+  if (call.spec.Is(kFast)) return call.spec.handler(call);
+  ShowNumbers();
   call.spec.handler(call);
+  ReadClock();  // No slice that ends meanwhile is spent behind it.
 }
 
 void EdgeDesk::Allow(Call& call) {
@@ -171,7 +174,6 @@ void EdgeDesk::Leave() {
 void EdgeDesk::OnUp(const PrimaryFacts& facts) {
   numbers_.term = facts.term;
   numbers_.is_connected = true;
-  now_ = HostNow();
   edge_.OnLinkUp(now_);
   ArmTimer();
 }
@@ -180,7 +182,6 @@ void EdgeDesk::OnReply(std::string_view reply) {
   if (expected_.empty()) return link_.Cut("it answers without being asked");
   Expected expected = std::move(expected_.front());
   expected_.pop_front();
-  if (!std::exchange(is_reading_, true)) now_ = HostNow();
   const Nanos time = now_ - expected.sent;
   rtt_ = rtt_ == Nanos{0} ? time : rtt_ + (time - rtt_) / kRttWeight;
   told_ = 0;
@@ -203,7 +204,6 @@ void EdgeDesk::OnReply(std::string_view reply) {
 void EdgeDesk::OnPush(std::string_view /*message*/) {}
 
 void EdgeDesk::OnQuiet() {
-  is_reading_ = false;
   WakeAll();
   ArmTimer();
 }
@@ -211,8 +211,7 @@ void EdgeDesk::OnQuiet() {
 // What was sent may have been charged, as with any reply that is lost.
 void EdgeDesk::OnDown() {
   numbers_.is_connected = false;
-  is_reading_ = false;
-  now_ = HostNow();
+  ReadClock();
   edge_.OnLinkLost(now_);
   for (Expected& expected : std::exchange(expected_, {})) {
     if (expected.asked) AnswerAway(*expected.asked);
@@ -254,7 +253,7 @@ void EdgeDesk::ArmTimer() {
 
 void EdgeDesk::OnTimer() {
   timer_at_.reset();
-  now_ = HostNow();
+  ReadClock();
   if (!expected_.empty() && now_ >= expected_.front().sent + silence_max()) {
     link_.Cut("it does not answer");
   }

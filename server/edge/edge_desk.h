@@ -75,6 +75,7 @@ class EdgeDesk final : public EdgePort, private EdgeLink::Owner, private Edge::H
     HostInstant sent{};
   };
 
+  void OnInput() override { ReadClock(); }
   void OnUp(const PrimaryFacts& facts) override;
   void OnReply(std::string_view reply) override;
   void OnPush(std::string_view message) override;
@@ -106,6 +107,7 @@ class EdgeDesk final : public EdgePort, private EdgeLink::Owner, private Edge::H
   void OnTimer();
   void ShowNumbers();
   [[nodiscard]] HostInstant HostNow() const { return worker_.services.clock.HostNow(); }
+  void ReadClock() { now_ = std::max(now_, HostNow()); }
   [[nodiscard]] Nanos silence_max() const noexcept {
     return std::max<Nanos>(kEdgeSilenceMax, 8 * rtt_);
   }
@@ -120,9 +122,8 @@ class EdgeDesk final : public EdgePort, private EdgeLink::Owner, private Edge::H
   std::uint64_t last_ticket_ = 0;
   std::size_t told_ = 0;  // verdicts that the present reply has brought
   std::vector<std::shared_ptr<ClientRecord>> to_wake_;
-  Nanos rtt_{0};             // smoothed
-  HostInstant now_{};        // of the present step
-  bool is_reading_ = false;  // replies came in this step
+  Nanos rtt_{0};       // smoothed
+  HostInstant now_{};  // of the present step; never goes back
 };
 
 // Makes a thread that was not started one of an edge. `tls`: as above.

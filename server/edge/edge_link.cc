@@ -180,6 +180,7 @@ void EdgeLink::Receive() {
     const std::size_t received = link->Read(input_, error);
     if (error == asio::error::would_block) break;
     if (error) return Fail(ReasonOf(error));
+    owner_.OnInput();
     if (!Take({input_.data(), received})) return;
     if (received < input_.size()) break;
   }

@@ -53,6 +53,8 @@ class EdgeLink {
     Owner(const Owner&) = delete;
     Owner& operator=(const Owner&) = delete;
 
+    // Bytes have come. The next calls tell of them.
+    virtual void OnInput() = 0;
     virtual void OnUp(const PrimaryFacts& facts) = 0;
     // The bytes of the next reply to what was sent since, or of a message that no request has.
     virtual void OnReply(std::string_view reply) = 0;

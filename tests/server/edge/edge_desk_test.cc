@@ -31,7 +31,15 @@ constexpr std::string_view kWelcome = "%1\r\n+server\r\n+weir\r\n";
 constexpr std::string_view kInfo = "=40\r\ntxt:# Replication\r\nrole:master\r\nterm:3\r\n\r\n";
 constexpr std::string_view kAllow = "*3\r\n$8\r\nRL.ALLOW\r\n$1\r\nk\r\n$4\r\n10/s\r\n";
 constexpr std::string_view kPeek = "*3\r\n$7\r\nRL.PEEK\r\n$1\r\nk\r\n$4\r\n10/s\r\n";
+constexpr std::string_view kPiece =
+    "*3\r\n$8\r\nRL.ALLOW\r\n$1\r\nk\r\n$4\r\n10/s\r\n"
+    "*3\r\n$8\r\nRL.ALLOW\r\n$1\r\nk\r\n$4\r\n10/s\r\n"
+    "*3\r\n$8\r\nRL.ALLOW\r\n$1\r\nk\r\n$4\r\n10/s\r\n";
 constexpr std::string_view kVerdict = "*5\r\n:1\r\n:9\r\n:0\r\n:1000\r\n:0\r\n";
+// What is granted, the last word, the life in us, `changes`, and a row of the limit.
+constexpr std::string_view kGrant =
+    "*8\r\n:8\r\n:0\r\n:0\r\n:800000\r\n:0\r\n:250000\r\n:1\r\n*1\r\n*9\r\n$4\r\n10/s\r\n"
+    ":1\r\n:10\r\n:0\r\n:0\r\n:800000\r\n:0\r\n:1\r\n:0\r\n";
 
 Options OptionsOf(std::uint16_t port) {
   Options options = DefaultOptions();
@@ -139,6 +147,27 @@ class EdgeDeskTest : public testing::Test {
     return got;
   }
   void Answer(std::string_view bytes) { peer_.write_some(asio::buffer(bytes)); }
+  // Passes on what makes the key hot, has a piece wait for a slice, and grants 5 units more than
+  // the piece needs, for 250 ms.
+  void Heat(EdgeClient& client) {
+    std::string verdicts;
+    for (int i = 0; i < 3; ++i) verdicts += kVerdict;
+    EXPECT_EQ(client.Send(kPiece), "");
+    Expect(kPiece);
+    Answer(verdicts);
+    TurnUntil([&] { return !client.waits(); });
+    EXPECT_EQ(client.Rest(), verdicts);
+
+    server_.clock.Advance(std::chrono::milliseconds{1});
+    EXPECT_EQ(client.Send(kPiece), "");
+    const std::string ask = ReceiveUntil("\r\nTTL\r\n$3\r\n250\r\n");
+    EXPECT_TRUE(ask.starts_with("*13\r\n$8\r\nRL.SLICE\r\n$1\r\nk\r\n$4\r\n10/s\r\n")) << ask;
+    EXPECT_NE(ask.find(server_.services.run_id), std::string::npos);
+    Answer(kGrant);
+    TurnUntil([&] { return !client.waits(); });
+    const std::string rest = client.Rest();
+    EXPECT_EQ(client.CountIn(rest, "*5\r\n:1\r\n"), 3U) << rest;
+  }
 
   asio::io_context context_;
   tcp::acceptor acceptor_;
@@ -241,34 +270,22 @@ TEST_F(EdgeDeskTest, EdgeAwayAnswersInPlaceOfThePrimary) {
 TEST_F(EdgeDeskTest, AHotKeyIsDecidedOnASliceOfThePrimary) {
   Welcome();
   EdgeClient client(server_);
-  std::string piece;
-  std::string verdicts;
-  for (int i = 0; i < 3; ++i) {
-    piece += kAllow;
-    verdicts += kVerdict;
-  }
-  EXPECT_EQ(client.Send(piece), "");
-  Expect(piece);
-  Answer(verdicts);
-  TurnUntil([&] { return !client.waits(); });
-  EXPECT_EQ(client.Rest(), verdicts);
-
-  server_.clock.Advance(std::chrono::milliseconds{1});
-  EXPECT_EQ(client.Send(piece), "");
-  const std::string ask = ReceiveUntil("\r\nTTL\r\n$3\r\n250\r\n");
-  EXPECT_TRUE(ask.starts_with("*13\r\n$8\r\nRL.SLICE\r\n$1\r\nk\r\n$4\r\n10/s\r\n")) << ask;
-  EXPECT_NE(ask.find(server_.services.run_id), std::string::npos);
-  // What is granted, the last word, the life in us, `changes`, and a row of the limit.
-  Answer(
-      "*8\r\n:8\r\n:0\r\n:0\r\n:800000\r\n:0\r\n:250000\r\n:1\r\n*1\r\n*9\r\n$4\r\n10/s\r\n"
-      ":1\r\n:10\r\n:0\r\n:0\r\n:800000\r\n:0\r\n:1\r\n:0\r\n");
-  TurnUntil([&] { return !client.waits(); });
-  const std::string rest = client.Rest();
-  EXPECT_EQ(client.CountIn(rest, "*5\r\n:1\r\n"), 3U) << rest;
-
-  EXPECT_EQ(client.CountIn(client.Send(piece), "*5\r\n:1\r\n"), 3U);
+  Heat(client);
+  EXPECT_EQ(client.CountIn(client.Send(kPiece), "*5\r\n:1\r\n"), 3U);
   EXPECT_FALSE(client.waits());
   EXPECT_EQ(server_.worker.request_counters.allowed.value(), 2U + 3U);
+}
+
+TEST_F(EdgeDeskTest, ASliceThatEndsDuringASlowCommandIsNotSpentBehindIt) {
+  Welcome();
+  server_.services.settings.OnChange(
+      [&](const Options& /*options*/) { server_.clock.Advance(std::chrono::milliseconds{300}); });
+  EdgeClient client(server_);
+  Heat(client);
+  const std::string slow =
+      "*4\r\n$6\r\nCONFIG\r\n$3\r\nSET\r\n$9\r\nedge-away\r\n$6\r\nclosed\r\n";
+  EXPECT_EQ(client.Send(slow + std::string(kAllow)), "+OK\r\n");
+  EXPECT_TRUE(client.waits());
 }
 
 TEST_F(EdgeDeskTest, WhatWaitsForASliceIsAnsweredWhenThePrimaryIsLost) {
