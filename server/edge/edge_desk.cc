@@ -90,9 +90,7 @@ void EdgeDesk::Count(std::string_view key, const EdgeAnswer& answer) {
 
 void EdgeDesk::PassOn(Call& call, const PassedOn& passed_on) {
   // A reply that may be long, or a link that is full, ends the turn.
-  if (!call.spec.Is(kFast) || link_.unsent_bytes() >= kEdgeUnsentBytesMax) {
-    call.Charge(kWorkPerTurn);
-  }
+  if (!call.spec.Is(kFast) || is_full()) call.Charge(kWorkPerTurn);
   AppendRequest(call.words, link_.Output());
   Expect(AskedBy(call), passed_on);
 }

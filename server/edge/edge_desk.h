@@ -41,7 +41,8 @@
 
 namespace weir {
 
-// The bytes to the primary from which on a client's turn ends with the command that it passes on.
+// The bytes to the primary from which on a client's turn ends with the command that it passes on,
+// and no other turn begins. Each client may be one command behind it.
 inline constexpr std::size_t kEdgeUnsentBytesMax = std::size_t{4} << 20;
 // The silence of a primary that owes a reply after which it is away: this, or 8 round trips if that
 // is longer.
@@ -53,6 +54,9 @@ class EdgeDesk final : public EdgePort, private EdgeLink::Owner, private Edge::H
   EdgeDesk(Worker& worker, asio::io_context& context, const SharedTlsContext* tls);
 
   void Run(Call& call) override;
+  [[nodiscard]] bool is_full() const override {
+    return link_.unsent_bytes() >= kEdgeUnsentBytesMax;
+  }
   void Leave() override;
 
  private:

@@ -137,11 +137,11 @@ inline constexpr std::size_t kDelayedKept = 64;
 template <typename Origin>
 class DelayedReplies {
  public:
-  // Adds the bytes from `begin` to `end` of the output. Requires: something is awaited, there are
-  // bytes, and the replies added before end at or before `begin`.
+  // Adds the bytes from `begin` to `end` of the output. Requires: something is awaited, and the
+  // replies added before end at or before `begin`.
   void Add(std::size_t begin, std::size_t end, Awaited awaited, Origin origin) {
     WEIR_CHECK(awaited.any());
-    WEIR_CHECK(begin < end);
+    WEIR_CHECK(begin <= end);
     WEIR_CHECK(replies_.empty() || replies_.back().end <= begin);
     awaited_.Add(awaited);
     replies_.push_back({begin, end, awaited, std::move(origin)});

@@ -120,7 +120,7 @@ Session::Turn Session::Execute(std::string_view unread, std::string& out) {
   }
   if (client_.is_closing()) return {.next = Next::kClose};
   const std::size_t out_begin = out.size();
-  const HostInstant paused_until = client_.paused_until();
+  const HostInstant paused_until = PausedUntil(host_now);
   if (host_now < paused_until) return {.next = Next::kPause, .wake = paused_until};
   if (!FinishWait(at, reply)) return {.next = Next::kWait, .wake = waiter_->ReadyAt(at)};
   if (std::exchange(silent_wait_, false)) out.resize(out_begin);
@@ -184,6 +184,12 @@ void Session::EndStream(ParseResult parsed, std::string_view unread, RespWriter&
   client_.Close();
 }
 
+HostInstant Session::PausedUntil(HostInstant now) const {
+  constexpr std::chrono::milliseconds kLook{1};
+  const bool is_held_back = worker_.edge && !ending_ && worker_.edge->is_full();
+  return is_held_back ? std::max(client_.paused_until(), now + kLook) : client_.paused_until();
+}
+
 void Session::AppendNews(std::string& out) {
   News* const news = client_.news();
   if (!news) return;
@@ -212,11 +218,13 @@ void Session::EndCommand() noexcept {
   if (work_.has_expired_holds()) delay_.AwaitSaveOfChange();
 }
 
-// An empty range belongs to a command that has no reply yet.
+// An empty range belongs to a command that has no reply yet, or is silent. A silent one that an
+// edge's primary owes a reply is waited for like others, so that a client's commands under way are
+// those of one turn.
 void Session::AddDelayed(std::size_t begin, std::size_t end) {
   const Awaited awaited = delay_.Take();
   std::shared_ptr<const LateReply> late_reply = delay_.TakeLateReply();
-  if (begin == end) return;
+  if (begin == end && awaited.save != Awaited::Save::kUpstream) return;
   const CommandSpec* const spec = client_.record().last_command.load(std::memory_order_relaxed);
   delayed_.Add(begin, end, awaited, {spec, std::move(late_reply)});
 }
@@ -228,8 +236,10 @@ void Session::FinishDelayed(std::string& replies, const WaitOutcome& outcome) {
         const LateReply* const late = command.late_reply.get();
         WEIR_CHECK((late != nullptr) == (why == Replaced::kByLateReply));
         const std::string error = late ? late->error : ErrorOfWait(why, outcome);
-        if (error.empty()) return static_cast<void>(out += late->bytes);
-        RespWriter writer(out);
+        std::string unheard;  // of a silent client
+        std::string& heard = reply.empty() ? unheard : out;
+        if (error.empty()) return static_cast<void>(heard += late->bytes);
+        RespWriter writer(heard);
         worker_.Fail(writer, error);
         const bool is_error = reply.starts_with('-');  // It has counted as failed.
         if (!is_error) worker_.command_counters.Of(*command.spec).failed.Add();

@@ -119,6 +119,9 @@ class Session final : public ClientSession {
   void EndCommand() noexcept;
   // Requires: the command awaits something.
   void AddDelayed(std::size_t begin, std::size_t end);
+  // The end of the client's own pause; or the next look at the link to an edge's primary, which
+  // has no room for more requests.
+  [[nodiscard]] HostInstant PausedUntil(HostInstant now) const;
   [[nodiscard]] bool FinishWait(const Clock::Reading& at, RespWriter& reply);
   void DropWaiter();
   void AnswerWaiter(ClientRecord::Blocked ended, Instant now, RespWriter& reply);

@@ -46,6 +46,9 @@ class EdgePort {
   // A reply of the primary comes later (Call::AwaitUpstream).
   virtual void Run(Call& call) = 0;
 
+  // So many requests wait to be sent to the primary that no more are to be read from clients.
+  [[nodiscard]] virtual bool is_full() const = 0;
+
   // Leaves the primary: the thread serves no client any more, and its loop is to end.
   virtual void Leave() = 0;
 

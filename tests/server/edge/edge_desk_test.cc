@@ -3,11 +3,14 @@
 // a primary whose every byte the test writes, and a clock that the test moves.
 #include "server/edge/edge_desk.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include <asio/buffer.hpp>
 #include <asio/io_context.hpp>
@@ -66,6 +69,7 @@ class EdgeClient {
     return output_.substr(0, turn_.delayed_from.value_or(output_.size()));
   }
   [[nodiscard]] bool waits() const { return turn_.delayed_from && session_.lacks_replies(); }
+  [[nodiscard]] bool is_paused() const { return turn_.next == Next::kPause; }
   [[nodiscard]] static std::size_t CountIn(std::string_view text, std::string_view part) {
     std::size_t count = 0;
     for (std::size_t at = 0; (at = text.find(part, at)) != std::string_view::npos; ++at) ++count;
@@ -126,13 +130,13 @@ class EdgeDeskTest : public testing::Test {
   void Expect(std::string_view bytes) {
     std::string got;
     TurnUntil([&] {
-      std::string room(bytes.size() - got.size(), '\0');
+      std::string room(std::min<std::size_t>(bytes.size() - got.size(), 65'536), '\0');
       std::error_code error;
       room.resize(peer_.read_some(asio::buffer(room), error));
       got += room;
       return got.size() == bytes.size();
     });
-    EXPECT_EQ(got, bytes);
+    EXPECT_TRUE(got == bytes) << got.substr(0, 500);
   }
   // What the edge sends up to these bytes, which are the last ones.
   std::string ReceiveUntil(std::string_view end) {
@@ -264,6 +268,37 @@ TEST_F(EdgeDeskTest, EdgeAwayAnswersInPlaceOfThePrimary) {
   EXPECT_TRUE(client.Send(kPeek).starts_with("-NOPRIMARY "));
   EXPECT_EQ(desk_->numbers().away_closed.value(), 1U);
   EXPECT_EQ(desk_->numbers().away_open.value(), 1U);
+}
+
+TEST_F(EdgeDeskTest, ASilentClientWaitsForItsRepliesToo) {
+  Welcome();
+  EdgeClient client(server_);
+  const std::string off = "*3\r\n$6\r\nCLIENT\r\n$5\r\nREPLY\r\n$3\r\nOFF\r\n";
+  EXPECT_EQ(client.Send(off + std::string(kAllow) + std::string(kPeek)), "");
+  EXPECT_TRUE(client.waits());
+  Answer(kVerdict);
+  Answer("-ERR no\r\n");
+  TurnUntil([&] { return !client.waits(); });
+  EXPECT_EQ(client.Rest(), "");
+  EXPECT_EQ(server_.worker.counters["total_error_replies"].value(), 1U);
+}
+
+TEST_F(EdgeDeskTest, ALinkThatIsFullHoldsItsClientsBack) {
+  Welcome();
+  const std::string bytes(kEdgeUnsentBytesMax / 128, 'k');
+  const std::string peek = "*3\r\n$7\r\nRL.PEEK\r\n$" + std::to_string(bytes.size()) + "\r\n" +
+                           bytes + "\r\n$4\r\n10/s\r\n";
+  std::vector<std::unique_ptr<EdgeClient>> clients;
+  for (int i = 0; i < 128; ++i) {
+    EXPECT_EQ(clients.emplace_back(std::make_unique<EdgeClient>(server_))->Send(peek), "");
+    EXPECT_TRUE(clients.back()->waits());
+  }
+  EdgeClient client(server_);
+  EXPECT_EQ(client.Send(kPeek), "");
+  EXPECT_TRUE(client.is_paused());
+  for (std::size_t i = 0; i < clients.size(); ++i) Expect(peek);
+  EXPECT_EQ(client.Send(kPeek), "");
+  EXPECT_TRUE(client.waits());
 }
 
 // A hot key: requests of a second piece wait for a slice, and those of a third are decided here.

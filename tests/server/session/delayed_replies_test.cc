@@ -93,7 +93,7 @@ TEST(DelayedRepliesTest, TheMemoryOfManyIsFreed) {
 TEST(DelayedRepliesTest, OnlyRepliesThatWaitAreAddedAndReplaced) {
   Delayed delayed;
   EXPECT_DEATH(delayed.Add(0, 1, {}, 'x'), "awaited.any");
-  EXPECT_DEATH(delayed.Add(1, 1, kAsked, 'x'), "begin < end");
+  EXPECT_DEATH(delayed.Add(2, 1, kAsked, 'x'), "begin <= end");
   std::string output = "ab";
   const auto write = [](char, std::string_view, Replaced, std::string&) {};
   EXPECT_DEATH(delayed.Replace(output, {}, write), "!replies_.empty");
