@@ -208,8 +208,7 @@ void ShowRole(Call& call) {
     call.reply.Bulk(primary.host);
     call.reply.Integer(primary.port);
     call.reply.Bulk(IsEdgeConnected(services) ? "connected" : "away");
-    return call.reply.Integer(
-        static_cast<std::int64_t>(EdgeSum(services, &EdgeNumbers::term) / services.workers.size()));
+    return call.reply.Integer(static_cast<std::int64_t>(EdgeMax(services, &EdgeNumbers::term)));
   }
   const ReplicationStatus status = services.replication_status();
   const auto offset = static_cast<std::int64_t>(status.offset);

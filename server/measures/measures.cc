@@ -46,10 +46,6 @@ bool HasAcks(ServerSnapshot& server) {
   return HasNoLink(server) && server.services.settings.Get(&Options::ack_replicas) > 0;
 }
 bool IsEdge(ServerSnapshot& server) { return server.services.options.is_edge(); }
-// Of the threads, whose links are alike.
-std::uint64_t MeanOfEdges(ServerSnapshot& server, std::atomic<std::uint64_t> EdgeNumbers::*number) {
-  return EdgeSum(server.services, number) / server.services.workers.size();
-}
 bool HasRls(ServerSnapshot& server) { return !server.services.options.rls_config.empty(); }
 bool HasSentinel(ServerSnapshot& server) { return !server.services.options.sentinel.empty(); }
 
@@ -217,9 +213,9 @@ constexpr Measure kMeasures[] = {
     Measure({"edge_primary"}, IsEdge, "The primary that an edge asks.",
             [](auto& s) { return AddressText(s.services.options.edge_of.servers.front()); }),
     Measure({"edge_term"}, IsEdge, "The term of that primary, as it has said.",
-            [](auto& s) { return MeanOfEdges(s, &EdgeNumbers::term); }),
-    Measure({"edge_rtt_us"}, IsEdge, "The time until the primary answers, smoothed.",
-            [](auto& s) { return MeanOfEdges(s, &EdgeNumbers::rtt_us); }),
+            [](auto& s) { return EdgeMax(s.services, &EdgeNumbers::term); }),
+    Measure({"edge_rtt_us"}, IsEdge, "The time until the primary answers, smoothed, on the slowest link; 0: none is up.",
+            [](auto& s) { return EdgeMax(s.services, &EdgeNumbers::rtt_us); }),
     Measure({"edge_forms"}, IsEdge,
             "Keys with their limits that are asked often, of which an edge knows more.",
             [](auto& s) { return EdgeSum(s.services, &EdgeNumbers::forms); }),

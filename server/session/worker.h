@@ -1,6 +1,8 @@
 // The state of one I/O thread, which its sessions share.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -87,6 +89,17 @@ template <typename Number>
     }
   }
   return sum;
+}
+
+// The greatest of all threads.
+[[nodiscard]] inline std::uint64_t EdgeMax(const Services& services,
+                                           std::atomic<std::uint64_t> EdgeNumbers::*number) {
+  std::uint64_t max = 0;
+  for (const Worker* worker : services.workers) {
+    if (!worker->edge) continue;
+    max = std::max(max, (worker->edge->numbers().*number).load(std::memory_order_relaxed));
+  }
+  return max;
 }
 
 // Whether all threads of an edge are connected to the primary.
