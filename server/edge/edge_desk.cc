@@ -9,7 +9,9 @@
 #include "core/base/check.h"
 #include "core/base/status.h"
 #include "core/commands/request_counters.h"
+#include "core/commands/request_grammar.h"
 #include "core/table/key_hash.h"
+#include "core/words/word_reader.h"
 #include "protocol/link_reply.h"
 #include "protocol/reply_scanner.h"
 
@@ -17,6 +19,14 @@ namespace weir {
 namespace {
 
 constexpr int kRttWeight = 8;  // of what was measured before, against one measurement
+
+// An error of a server that a client is to leave for another one.
+bool IsOfNoPrimary(std::string_view reply) {
+  constexpr std::array<std::string_view, 3> kErrors = {"-READONLY ", "-LOADING ", "-MASTERDOWN "};
+  return reply.starts_with('-') && std::ranges::any_of(kErrors, [&](std::string_view error) {
+           return reply.starts_with(error);
+         });
+}
 
 bool DecidesHere(const CommandSpec& spec) { return spec.Is(kEdgeRuns) && spec.Is(kEdgePasses); }
 
@@ -35,8 +45,10 @@ void EdgeDesk::Run(Call& call) {
   const CommandSpec& spec = call.spec;
   if (!spec.Is(kEdgePasses)) {
     if (spec.Is(kEdgeRuns)) return RunHere(call);
-    return call.ReplyError(absl::StrCat("EDGE send ", AbslView(spec.name), " to the primary, ",
-                                        AddressText(link_.primary())));
+    std::string name(spec.name);
+    std::ranges::replace(name, '|', ' ');
+    return call.ReplyError(
+        absl::StrCat("EDGE send ", name, " to the primary, ", AddressText(link_.primary())));
   }
   if (!call.session.may_wait()) return call.ReplyError(kEdgeError);
   // Both hands of the clock show the same, since an edge follows no time but its host's. The turn
@@ -98,7 +110,11 @@ void EdgeDesk::PassOn(Call& call, const PassedOn& passed_on) {
 EdgeDesk::Asked EdgeDesk::AskedBy(Call& call) const {
   auto reply = std::make_shared<LateReply>();
   call.AwaitUpstream(reply);
-  return {.spec = &call.spec, .reply = std::move(reply), .client = call.client().shared_record()};
+  return {.spec = &call.spec,
+          .reply = std::move(reply),
+          .client = call.client().shared_record(),
+          .protocol = call.reply.protocol(),
+          .in_place = ReadInPlace(call)};
 }
 
 void EdgeDesk::Expect(std::optional<Asked> asked, const PassedOn& passed_on) {
@@ -122,37 +138,55 @@ void EdgeDesk::Answer(std::uint64_t ticket, const EdgeAnswer& answer) {
     return Expect(std::move(waiting.asked), answer.passed_on);
   }
   if (answer.kind == EdgeAnswer::Kind::kAway) return AnswerAway(waiting.asked);
-  // The primary has counted the ask as one request.
-  if (told_++ > 0) Count(waiting.key, answer);
+  if (!answer.is_counted) Count(waiting.key, answer);
   RespWriter writer(waiting.asked.reply->bytes);
-  writer.set_protocol(waiting.asked.client->protocol.load(std::memory_order_relaxed));
+  writer.set_protocol(waiting.asked.protocol);
   WriteEdgeVerdict(writer, answer);
   Finish(waiting.asked);
 }
 
 void EdgeDesk::AnswerAway(Call& call) {
-  const std::optional<VerdictReply> verdict = AwayVerdict(call.spec);
+  const std::optional<EdgeAnswer> verdict = AwayVerdict(ReadInPlace(call));
   if (!verdict) return call.ReplyError(NoPrimary());
-  call.reply.ArrayOf(verdict->size(), *verdict);
+  WriteEdgeVerdict(call.reply, *verdict);
 }
 
 void EdgeDesk::AnswerAway(Asked& asked) {
-  const std::optional<VerdictReply> verdict = AwayVerdict(*asked.spec);
-  if (verdict) RespWriter(asked.reply->bytes).ArrayOf(verdict->size(), *verdict);
-  if (!verdict) asked.reply->error = NoPrimary();
+  if (const std::optional<EdgeAnswer> verdict = AwayVerdict(asked.in_place)) {
+    RespWriter writer(asked.reply->bytes);
+    WriteEdgeVerdict(writer, *verdict);
+  } else {
+    asked.reply->error = NoPrimary();
+  }
   Finish(asked);
 }
 
-std::optional<EdgeDesk::VerdictReply> EdgeDesk::AwayVerdict(const CommandSpec& spec) {
+EdgeDesk::InPlace EdgeDesk::ReadInPlace(const Call& call) const {
+  const Services& services = worker_.services;
+  if (!DecidesHere(call.spec)) return InPlace::kNoPrimary;
+  if (services.settings.Get(&Options::edge_away) == EdgeAway::kError) return InPlace::kNoPrimary;
+  const absl::StatusOr<ParsedRequest> request =
+      ParseRequest(call.arguments(), worker_.memo, KeyHashes(services.limiter.hasher(), call.keys));
+  if (!request.ok() && !absl::IsNotFound(request.status())) return InPlace::kNoPrimary;
+  // Without AT, which is the primary's alone, it is the last word.
+  const bool with_limits = KeywordOf(call.words.back()) == Keyword::kWithLimits;
+  return with_limits ? InPlace::kVerdictWithLimits : InPlace::kVerdict;
+}
+
+std::optional<EdgeAnswer> EdgeDesk::AwayVerdict(InPlace in_place) {
   EdgeAway away = worker_.services.settings.Get(&Options::edge_away);
-  if (!DecidesHere(spec)) away = EdgeAway::kError;
+  if (in_place == InPlace::kNoPrimary) away = EdgeAway::kError;
+  EdgeAnswer answer;
+  answer.with_limits = in_place == InPlace::kVerdictWithLimits;  // without rows
   switch (away) {
     case EdgeAway::kClosed:
       numbers_.away_closed.Add();
-      return VerdictReply{0, 0, -1, 0, 0};
+      answer.numbers = {0, 0, -1, 0, 0};
+      return answer;
     case EdgeAway::kOpen:
       numbers_.away_open.Add();
-      return VerdictReply{1, 0, 0, 0, 0};
+      answer.numbers = {1, 0, 0, 0, 0};
+      return answer;
     case EdgeAway::kError:
       break;
   }
@@ -178,11 +212,12 @@ void EdgeDesk::OnUp(const PrimaryFacts& facts) {
 
 void EdgeDesk::OnReply(std::string_view reply) {
   if (expected_.empty()) return link_.Cut("it answers without being asked");
+  if (IsOfNoPrimary(reply)) return link_.Cut("it is no primary any more, or loads its state");
   Expected expected = std::move(expected_.front());
   expected_.pop_front();
+  heard_ = now_;
   const Nanos time = now_ - expected.sent;
   rtt_ = rtt_ == Nanos{0} ? time : rtt_ + (time - rtt_) / kRttWeight;
-  told_ = 0;
   if (!expected.asked) return edge_.OnReply(reply, now_);
   if (DecidesHere(*expected.asked->spec)) {
     edge_.OnPassedReply(expected.passed_on, reply, now_);
@@ -190,7 +225,8 @@ void EdgeDesk::OnReply(std::string_view reply) {
   LateReply& late = *expected.asked->reply;
   if (reply.front() == '-') {
     late.error = reply.substr(1, reply.find("\r\n") - 1);
-  } else if (expected.asked->client->protocol.load(std::memory_order_relaxed) == 2) {
+    if (late.error.empty()) late.error = "ERR";  // An empty one would be no error.
+  } else if (expected.asked->protocol == 2) {
     AppendAsResp2(reply, late.bytes);
   } else {
     late.bytes = reply;
@@ -238,9 +274,15 @@ void EdgeDesk::WakeAll() {
   to_wake_.clear();
 }
 
+HostInstant EdgeDesk::silence_end() const {
+  const Nanos ack_timeout = worker_.services.settings.Get(&Options::ack_timeout);
+  const Nanos silence = std::max({Nanos{kEdgeSilenceMax}, 8 * rtt_, 2 * ack_timeout});
+  return std::max(expected_.front().sent, heard_) + silence;
+}
+
 void EdgeDesk::ArmTimer() {
   HostInstant due = edge_.next_tick().value_or(kHostInstantMax);
-  if (!expected_.empty()) due = std::min(due, expected_.front().sent + silence_max());
+  if (!expected_.empty()) due = std::min(due, silence_end());
   if (due == kHostInstantMax || (timer_at_ && *timer_at_ <= due)) return;
   timer_at_ = due;
   timer_.expires_after(due - HostNow());
@@ -252,7 +294,7 @@ void EdgeDesk::ArmTimer() {
 void EdgeDesk::OnTimer() {
   timer_at_.reset();
   ReadClock();
-  if (!expected_.empty() && now_ >= expected_.front().sent + silence_max()) {
+  if (!expected_.empty() && now_ >= silence_end()) {
     link_.Cut("it does not answer");
   }
   if (const std::optional<HostInstant> tick = edge_.next_tick(); tick && now_ >= *tick) {
@@ -274,7 +316,8 @@ void EdgeDesk::ShowNumbers() {
   numbers_.wasted = counts.wasted;
   numbers_.forms = edge_.forms();
   numbers_.in_hand = static_cast<std::uint64_t>(edge_.in_hand());
-  numbers_.rtt_us = static_cast<std::uint64_t>(rtt_ / std::chrono::microseconds{1});
+  const bool is_up = link_.is_up();
+  numbers_.rtt_us = is_up ? static_cast<std::uint64_t>(rtt_ / std::chrono::microseconds{1}) : 0;
 }
 
 void BecomeEdge(IoThread& thread, const SharedTlsContext* tls) {

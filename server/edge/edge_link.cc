@@ -38,6 +38,8 @@ PrimaryFacts ReadPrimaryFacts(std::string_view info) {
         absl::StrSplit(line, absl::MaxSplits(':', 1));
     if (field.first == "role") facts.is_primary = field.second == "master";
     if (field.first == "edge_state") facts.is_edge = true;
+    if (field.first == "loading") facts.is_loading = field.second != "0";
+    if (field.first == "deposed") facts.is_primary &= field.second == "0";
     if (field.first == "term" && !absl::SimpleAtoi(field.second, &facts.term)) facts.term = 0;
   }
   return facts;
@@ -133,7 +135,8 @@ void EdgeLink::LogIn() {
   }
   hello.insert(hello.end(), {"SETNAME", "weir-edge"});
   AppendRequest(hello, out_);
-  AppendRequest(std::array<std::string_view, 3>{"INFO", "replication", "edge"}, out_);
+  AppendRequest(std::array<std::string_view, 4>{"INFO", "replication", "edge", "persistence"},
+                out_);
   greetings_ = 2;
 }
 
@@ -229,6 +232,7 @@ void EdgeLink::TakeGreeting(std::string_view reply) {
   const PrimaryFacts facts = ReadPrimaryFacts(read.text);
   if (facts.is_edge) return Fail("it is an edge itself");
   if (!facts.is_primary) return Fail("it is no primary");
+  if (facts.is_loading) return Fail("it is loading its state");
   timer_.cancel();
   is_up_ = true;
   pause_ = kEdgeRetryMin;

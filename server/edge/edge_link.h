@@ -6,7 +6,8 @@
 //
 // What is sent in one turn of the loop leaves in one write, and what has come is read before its
 // owner hears of the end of it. The link keeps no count of replies: its owner knows what it asked.
-// Belongs to the thread of its loop. Cost: an idle link has a descriptor and no buffer.
+// Belongs to the thread of its loop. Cost: a descriptor, and 64 KiB for
+// input.
 #pragma once
 
 #include <cstddef>
@@ -40,6 +41,7 @@ inline constexpr std::chrono::milliseconds kEdgeRetryMax{3000};
 struct PrimaryFacts {
   bool is_primary = false;
   bool is_edge = false;
+  bool is_loading = false;
   std::uint64_t term = 0;
 };
 [[nodiscard]] PrimaryFacts ReadPrimaryFacts(std::string_view info);

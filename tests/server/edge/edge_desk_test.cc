@@ -29,7 +29,7 @@ using Next = ClientSession::Next;
 
 constexpr std::string_view kHello =
     "*4\r\n$5\r\nHELLO\r\n$1\r\n3\r\n$7\r\nSETNAME\r\n$9\r\nweir-edge\r\n"
-    "*3\r\n$4\r\nINFO\r\n$11\r\nreplication\r\n$4\r\nedge\r\n";
+    "*4\r\n$4\r\nINFO\r\n$11\r\nreplication\r\n$4\r\nedge\r\n$11\r\npersistence\r\n";
 constexpr std::string_view kWelcome = "%1\r\n+server\r\n+weir\r\n";
 constexpr std::string_view kInfo = "=40\r\ntxt:# Replication\r\nrole:master\r\nterm:3\r\n\r\n";
 constexpr std::string_view kAllow = "*3\r\n$8\r\nRL.ALLOW\r\n$1\r\nk\r\n$4\r\n10/s\r\n";
@@ -195,6 +195,10 @@ TEST_F(EdgeDeskTest, PassesAPipelineOnAsAWholeAndKeepsTheOrder) {
   EXPECT_EQ(client.Rest(), std::string(kVerdict) + "$1\r\nx\r\n-ERR no\r\n");
   EXPECT_EQ(desk_->numbers().passed_on.value(), 2U);
   EXPECT_EQ(server_.worker.counters["total_error_replies"].value(), 1U);
+  EXPECT_EQ(client.Send(kPeek), "");
+  Answer("-\r\n");
+  TurnUntil([&] { return !client.waits(); });
+  EXPECT_EQ(client.Rest(), "-ERR\r\n");
 }
 
 TEST_F(EdgeDeskTest, RepliesGoToTheClientsThatAsked) {
@@ -233,6 +237,12 @@ TEST_F(EdgeDeskTest, AMapIsWrittenForClientsOfResp2) {
   Answer("*1\r\n%1\r\n$4\r\nname\r\n$4\r\n10/s\r\n");
   TurnUntil([&] { return !client.waits(); });
   EXPECT_EQ(client.Rest(), "*1\r\n*1\r\n$4\r\n10/s\r\n");
+  // HELLO behind the request does not change the protocol of its reply.
+  const std::string hello = "*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n";
+  EXPECT_EQ(client.Send(std::string(kPeek) + hello), "");
+  Answer("*1\r\n%1\r\n$4\r\nname\r\n$4\r\n10/s\r\n");
+  TurnUntil([&] { return !client.waits(); });
+  EXPECT_TRUE(client.Rest().starts_with("*1\r\n*1\r\n$4\r\n10/s\r\n%"));
 }
 
 TEST_F(EdgeDeskTest, APrimaryThatClosesIsAway) {
@@ -268,6 +278,48 @@ TEST_F(EdgeDeskTest, EdgeAwayAnswersInPlaceOfThePrimary) {
   EXPECT_TRUE(client.Send(kPeek).starts_with("-NOPRIMARY "));
   EXPECT_EQ(desk_->numbers().away_closed.value(), 1U);
   EXPECT_EQ(desk_->numbers().away_open.value(), 1U);
+  EXPECT_TRUE(client.Send("RL.ALLOW k 10/S\r\n").starts_with("-NOPRIMARY "));
+  EXPECT_EQ(client.Send("RL.ALLOW k @p 10/s WITHLIMITS\r\n"),
+            "*6\r\n:1\r\n:0\r\n:0\r\n:0\r\n:0\r\n*0\r\n");
+}
+
+TEST_F(EdgeDeskTest, AServerThatIsNoPrimaryAnyMoreIsAway) {
+  Welcome();
+  EdgeClient client(server_);
+  for (const std::string error : {"-READONLY no\r\n", "-LOADING soon\r\n", "-MASTERDOWN x\r\n"}) {
+    EXPECT_EQ(client.Send(kAllow), "");
+    Expect(kAllow);
+    Answer(error);
+    TurnUntil([&] { return !client.waits(); });
+    EXPECT_TRUE(client.Rest().starts_with("-NOPRIMARY "));
+    peer_.close();
+    Welcome();
+  }
+}
+
+// The third request is 1.8 s old, and the last reply 0.9 s.
+TEST_F(EdgeDeskTest, APrimaryThatAnswersSlowlyIsNotSilent) {
+  Welcome();
+  EdgeClient first(server_);
+  EdgeClient second(server_);
+  EdgeClient third(server_);
+  EXPECT_EQ(first.Send(kAllow), "");
+  EXPECT_EQ(second.Send(kPeek), "");
+  EXPECT_EQ(third.Send(kPeek), "");
+  const auto pass = [&](std::chrono::milliseconds time) {
+    server_.clock.Advance(time);
+    TurnUntil([turns = 0]() mutable { return ++turns > 100; });
+  };
+  pass(std::chrono::milliseconds{1});
+  Answer("*5\r\n:0\r\n:0\r\n:100\r\n:1000\r\n:0\r\n");  // The form has ticks from now on.
+  TurnUntil([&] { return !first.waits(); });
+  pass(std::chrono::milliseconds{900});
+  EXPECT_TRUE(second.waits());
+  Answer(":2\r\n");
+  TurnUntil([&] { return !second.waits(); });
+  pass(std::chrono::milliseconds{900});
+  EXPECT_TRUE(third.waits());
+  EXPECT_TRUE(desk_->numbers().is_connected.load());
 }
 
 TEST_F(EdgeDeskTest, ASilentClientWaitsForItsRepliesToo) {
@@ -317,8 +369,7 @@ TEST_F(EdgeDeskTest, ASliceThatEndsDuringASlowCommandIsNotSpentBehindIt) {
       [&](const Options& /*options*/) { server_.clock.Advance(std::chrono::milliseconds{300}); });
   EdgeClient client(server_);
   Heat(client);
-  const std::string slow =
-      "*4\r\n$6\r\nCONFIG\r\n$3\r\nSET\r\n$9\r\nedge-away\r\n$6\r\nclosed\r\n";
+  const std::string slow = "*4\r\n$6\r\nCONFIG\r\n$3\r\nSET\r\n$9\r\nedge-away\r\n$6\r\nclosed\r\n";
   EXPECT_EQ(client.Send(slow + std::string(kAllow)), "+OK\r\n");
   EXPECT_TRUE(client.waits());
 }
@@ -346,6 +397,9 @@ TEST(PrimaryFactsTest, AreReadFromInfo) {
   EXPECT_TRUE(facts.is_primary);
   EXPECT_FALSE(facts.is_edge);
   EXPECT_EQ(facts.term, 7U);
+  EXPECT_FALSE(ReadPrimaryFacts("role:master\r\ndeposed:1\r\n").is_primary);
+  EXPECT_TRUE(ReadPrimaryFacts("role:master\r\nloading:1\r\n").is_loading);
+  EXPECT_FALSE(ReadPrimaryFacts("role:master\r\nloading:0\r\n").is_loading);
   EXPECT_TRUE(ReadPrimaryFacts("# Edge\r\nedge_state:away\r\nrole:master\r\n").is_edge);
   EXPECT_FALSE(ReadPrimaryFacts("role:slave\r\nterm:x\r\n").is_primary);
   EXPECT_FALSE(ReadPrimaryFacts("").is_primary);
