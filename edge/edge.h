@@ -44,7 +44,7 @@
 
 namespace weir {
 
-// What an edge has done since it began.
+// Counts of an edge since it began.
 struct EdgeCounts {
   std::uint64_t allowed = 0;  // locally: from the hand
   std::uint64_t denied = 0;   // locally: by a denial in force
@@ -55,7 +55,7 @@ struct EdgeCounts {
   std::uint64_t wasted = 0;   // lapsed unspent
 };
 
-// What an operator has changed at the primary.
+// A change by an operator at the primary.
 struct OperatorChange {
   enum class Kind : std::uint8_t { kKey, kPolicy, kAll };
   Kind kind;
@@ -103,7 +103,7 @@ class Edge {
   void OnPassedReply(const PassedOn& passed_on, std::string_view reply, HostInstant now);
   void OnLinkUp(HostInstant now);
   void OnLinkLost(HostInstant now);
-  // What is known about the keys meant is void: denials end, slices go back.
+  // Ends the denials of the keys that the change concerns, and gives their slices back.
   void OnChange(const OperatorChange& change, HostInstant now);
   void Tick(HostInstant now);
   // When Tick is due; nothing if there is nothing to do.

@@ -113,7 +113,8 @@ class FormState {
   [[nodiscard]] std::vector<Slice> TakeIdle(HostInstant now, Nanos rtt);
   [[nodiscard]] std::vector<Slice> TakeAll();
   void DropDenial() { denial_.reset(); }
-  // Of replies with an earlier count of changes only what was needed is believed.
+  // A reply with an earlier count of changes serves the requests that it was needed for, and gives
+  // no slice and no denial.
   void set_changes(std::uint64_t changes) { changes_ = changes; }
 
   [[nodiscard]] const Hand& hand() const noexcept { return hand_; }

@@ -255,7 +255,7 @@ void EdgeDesk::OnDown() {
 }
 
 // Memory for a long reply counts as its client's until the connection says what that has. A reply
-// of which no session has a share is wanted no more.
+// that no session holds any more is dropped.
 void EdgeDesk::Finish(Asked& asked) {
   constexpr std::size_t kShortReply = 256;
   asked.reply->is_there = true;

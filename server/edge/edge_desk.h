@@ -76,7 +76,7 @@ class EdgeDesk final : public EdgePort, private EdgeLink::Owner, private Edge::H
     std::string key{};
     std::string request{};
   };
-  // What the next reply of the primary is for.
+  // The command or the ask that a reply of the primary answers.
   struct Expected {
     std::optional<Asked> asked{};  // nothing: the edge has asked
     PassedOn passed_on{};

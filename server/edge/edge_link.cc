@@ -68,7 +68,7 @@ void EdgeLink::Leave() {
   Close();
 }
 
-// What waits in the loop has a share of a socket, and ends with an error.
+// Handlers that wait in the loop hold their socket, and end with an error.
 void EdgeLink::Close() {
   std::error_code ignored;
   if (connecting_) std::exchange(connecting_, nullptr)->close(ignored);

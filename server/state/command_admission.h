@@ -36,7 +36,7 @@ inline constexpr std::string_view kMasterDownError =
     "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";
 inline constexpr std::string_view kDeposedError =
     "READONLY another server has become the primary in a later term";
-// Of what is asked over HTTP, so far.
+// The answer of an edge to requests over HTTP.
 inline constexpr std::string_view kEdgeError =
     "EDGE this server is an edge, and decides over the Redis protocol only";
 // Of PING, under Sentinel.

@@ -21,13 +21,13 @@ constexpr Nanos kBegin = seconds{1'767'225'600} - seconds{2};
 }  // namespace
 
 EdgeSimulation::EdgeSimulation(std::uint64_t seed, EdgeBug bug, EdgeTally& tally)
-    : random_(seed), bug_(bug), tally_(tally), begin_(kBegin), now_(kBegin), primary_(bug) {
+    : random_(seed), bug_(bug), tally_(tally), begin_(kBegin), events_(kBegin), primary_(bug) {
   const auto pick = [&](std::initializer_list<int> of) {
     return *(of.begin() + Below(static_cast<std::int64_t>(of.size())));
   };
   slow_ = milliseconds{pick({0, 1, 5, 30, 200})};
   if (slow_ == Nanos{0}) slow_ = std::chrono::microseconds{50};
-  end_ = now_ + milliseconds{pick({2000, 5000})};
+  end_ = now() + milliseconds{pick({2000, 5000})};
   MakeForms();
   favourite_ = static_cast<std::size_t>(Chance(.6) ? Below(3) : Below(std::ssize(forms_)));
   const int edges = pick({1, 2, 2, 3, 3, 8});
@@ -39,7 +39,7 @@ EdgeSimulation::EdgeSimulation(std::uint64_t seed, EdgeBug bug, EdgeTally& tally
 EdgeSimulation::~EdgeSimulation() = default;
 
 std::size_t EdgeSimulation::AddLimit(std::string_view key, SimLimit limit) {
-  limits_.push_back({std::string(key), {{now_, std::move(limit)}}});
+  limits_.push_back({std::string(key), {{now(), std::move(limit)}}});
   return limits_.size() - 1;
 }
 
@@ -81,26 +81,12 @@ void EdgeSimulation::MakeForms() {
   AddForm({"c", "60/s,cost=3"}, {AddLimit("c", {"60/s", kBucket, 60, seconds{1}, 60})}, 3, false);
 }
 
-void EdgeSimulation::At(Nanos at, std::function<void()> happens) {
-  events_.push({std::max(at, now_), ++last_event_, std::move(happens)});
-}
-
-void EdgeSimulation::RunUntil(Nanos end) {
-  while (!events_.empty() && events_.top().at <= end) {
-    const Event event = events_.top();
-    events_.pop();
-    now_ = event.at;
-    event.happens();
-  }
-  now_ = end;
-}
-
 std::string EdgeSimulation::Run() {
-  At(now_, [this] { Act(); });
-  RunUntil(end_);
+  events_.At(now(), [this] { Act(); });
+  events_.RunUntil(end_);
   // A rest, after which nothing is in hand.
   for (const std::unique_ptr<SimEdge>& edge : edges_) edge->Mend();
-  RunUntil(now_ + seconds{13});
+  events_.RunUntil(now() + seconds{13});
   for (const std::unique_ptr<SimEdge>& edge : edges_) {
     if (edge->edge().in_hand() != 0) Fail("E8 units are in hand after a rest");
   }
@@ -112,7 +98,7 @@ std::string EdgeSimulation::Run() {
 // --- What happens ---
 
 void EdgeSimulation::Act() {
-  if (now_ >= end_) return;
+  if (now() >= end_) return;
   SimEdge& edge = *edges_[static_cast<std::size_t>(Below(std::ssize(edges_)))];
   const std::int64_t dice = Below(1000);
   if (dice < 780) {
@@ -127,7 +113,7 @@ void EdgeSimulation::Act() {
     edge.Start();
   }
   const std::int64_t gap = std::int64_t{1'000'000} << Below(6);  // 1 to 32 ms
-  At(now_ + Nanos{1 + Below(gap)}, [this] { Act(); });
+  events_.At(now() + Nanos{1 + Below(gap)}, [this] { Act(); });
 }
 
 void EdgeSimulation::AskSome() {
@@ -150,7 +136,7 @@ void EdgeSimulation::ActAtPrimary() {
   const std::vector<std::string>& words = forms_[favourite_].words;
   const SimReply reply =
       primary_.Allow(std::vector<std::string_view>(words.begin(), words.end()), Now());
-  if (reply.granted == 1) spends_.push_back({now_, 1, favourite_, std::nullopt, now_});
+  if (reply.granted == 1) spends_.push_back({now(), 1, favourite_, std::nullopt, now()});
 }
 
 void EdgeSimulation::Change() {
@@ -161,11 +147,11 @@ void EdgeSimulation::Change() {
     name = "p";
     const std::int64_t count = Chance(.5) ? 20 : 40;
     primary_.SetPolicy(absl::StrCat(count, "/s"));
-    limits_[2].epochs.push_back({now_, {"@p", SimLimit::Kind::kBucket, count, seconds{1}, count}});
+    limits_[2].epochs.push_back({now(), {"@p", SimLimit::Kind::kBucket, count, seconds{1}, count}});
   } else {
     primary_.Reset(name, Now());
     for (KeyedLimit& limit : limits_) {
-      if (limit.key == name) limit.epochs.push_back({now_, limit.epochs.back().limit});
+      if (limit.key == name) limit.epochs.push_back({now(), limit.epochs.back().limit});
     }
   }
   change.changes = primary_.changes();
@@ -180,8 +166,8 @@ void EdgeSimulation::Change() {
 }
 
 void EdgeSimulation::Attack(SimEdge& edge, Nanos end) {
-  At(now_, [&edge] { edge.Cut(); });
-  At(end, [this, &edge] {
+  events_.At(now(), [&edge] { edge.Cut(); });
+  events_.At(end, [this, &edge] {
     for (std::size_t form = 0; form < 3; ++form) {
       for (int i = 0; i < 9; ++i) edge.Ask(form, 1, false);
     }
@@ -207,14 +193,14 @@ void EdgeSimulation::SpendBoth(const std::vector<std::string>& words, Nanos char
 void EdgeSimulation::CheckGreedy() {
   const std::size_t form = static_cast<std::size_t>(Below(2));
   const SimLimit limit = limits_[form].epochs.back().limit;
-  if (form == 1) RunUntil((now_ / limit.period + 1) * limit.period);
-  const Nanos begin = now_;
+  if (form == 1) events_.RunUntil((now() / limit.period + 1) * limit.period);
+  const Nanos begin = now();
   const Nanos length = form == 0 ? Nanos{seconds{2}} : limit.period - Nanos{1};
-  while (now_ < begin + length) {
+  while (now() < begin + length) {
     for (int i = 0; i < 20; ++i) edges_.front()->Ask(form, 1, false);
-    RunUntil(std::min(now_ + milliseconds{2}, begin + length));
+    events_.RunUntil(std::min(now() + milliseconds{2}, begin + length));
   }
-  RunUntil(now_ + 3 * slow_);
+  events_.RunUntil(now() + 3 * slow_);
   std::int64_t got = 0;
   for (const SimSpend& spend : spends_) {
     if (spend.form == form && spend.at >= begin && spend.at <= begin + length) got += spend.units;

@@ -5,11 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
-#include <queue>
 #include <random>
 #include <set>
 #include <string>
@@ -20,6 +18,7 @@
 #include "edge/edge.h"
 #include "tests/edge/edge_bugs.h"
 #include "tests/edge/edge_laws.h"
+#include "tests/edge/event_queue.h"
 #include "tests/edge/sim_primary.h"
 
 namespace weir {
@@ -56,21 +55,11 @@ class EdgeSimulation {
     std::int64_t unit_tokens = 1;
     bool takes_cost = true;
   };
-  struct Event {
-    Nanos at;
-    std::uint64_t number;
-    std::function<void()> happens;
-    bool operator<(const Event& other) const {
-      return at != other.at ? at > other.at : number > other.number;
-    }
-  };
 
   std::size_t AddLimit(std::string_view key, SimLimit limit);
   void AddForm(std::vector<std::string> words, std::vector<std::size_t> limits,
                std::int64_t unit_tokens = 1, bool takes_cost = true);
   void MakeForms();
-  void At(Nanos at, std::function<void()> happens);
-  void RunUntil(Nanos end);
   void Act();
   void AskSome();
   void ActAtPrimary();
@@ -89,17 +78,17 @@ class EdgeSimulation {
   }
   bool Chance(double p) { return std::uniform_real_distribution<double>(0, 1)(random_) < p; }
   Nanos Delay() { return Nanos{Below(slow_.count() + 1)}; }
-  [[nodiscard]] Instant Now() const { return Instant{now_}; }
+  // Since the Unix epoch, by the clock of the primary.
+  [[nodiscard]] Nanos now() const { return events_.now(); }
+  [[nodiscard]] Instant Now() const { return Instant{now()}; }
 
   std::mt19937_64 random_;
   const EdgeBug bug_;
   EdgeTally& tally_;
   Nanos begin_;
-  Nanos now_;  // since the Unix epoch, by the clock of the primary
   Nanos end_{};
   Nanos slow_{};
-  std::uint64_t last_event_ = 0;
-  std::priority_queue<Event> events_;
+  EventQueue events_;
   SimPrimary primary_;
   struct KeyedLimit {
     std::string key;

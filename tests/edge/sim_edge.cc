@@ -58,8 +58,8 @@ void EdgeSimulation::SimEdge::Start() {
 }
 
 HostInstant EdgeSimulation::SimEdge::LocalTime() const {
-  const Nanos since = sim_.now_ - sim_.begin_;
-  return HostInstant{sim_.now_ + offset_ + since * drift_ / 1'000'000};
+  const Nanos since = sim_.now() - sim_.begin_;
+  return HostInstant{sim_.now() + offset_ + since * drift_ / 1'000'000};
 }
 
 std::vector<std::string> EdgeSimulation::SimEdge::WordsOf(std::size_t form,
@@ -85,7 +85,7 @@ void EdgeSimulation::SimEdge::Ask(std::size_t form, std::int64_t units, bool wit
   std::vector<std::string> words = WordsOf(form, units);
   if (with_limits) words.push_back("WITHLIMITS");
   const Waiting request = {form, units};
-  asked_units_[form].emplace_back(sim_.now_, units);
+  asked_units_[form].emplace_back(sim_.now(), units);
   const std::uint64_t ticket = ++last_ticket_;
   waiting_.emplace(ticket, request);  // before it is known: the ask may leave at once
   const EdgeAnswer answer = edge_->Decide(Views(words), ticket, LocalTime());
@@ -109,7 +109,7 @@ void EdgeSimulation::SimEdge::AskBoth(std::size_t first, std::size_t second) {
   std::vector<std::string> words = WordsOf(first, 1);
   words.push_back("AND");
   std::ranges::copy(WordsOf(second, 1), std::back_inserter(words));
-  for (const std::size_t form : {first, second}) asked_units_[form].emplace_back(sim_.now_, 1);
+  for (const std::size_t form : {first, second}) asked_units_[form].emplace_back(sim_.now(), 1);
   const EdgeAnswer answer = edge_->Decide(Views(words), 0, LocalTime());
   ArmTick();
   if (answer.kind == EdgeAnswer::Kind::kPassOn) return PassOn(words, std::nullopt, {});
@@ -124,7 +124,7 @@ void EdgeSimulation::SimEdge::PassOn(std::vector<std::string> words, std::option
   ++sim_.tally_.passed_on;
   Deliver(Arrival(false), [this, words = std::move(words), one, passed_on]() mutable {
     const SimReply reply = sim_.primary_.Allow(Views(words), sim_.Now());
-    const Nanos charged = sim_.now_;
+    const Nanos charged = sim_.now();
     Deliver(Arrival(true), [this, words, one, passed_on, reply, charged]() mutable {
       if (one && reply.granted == 1) {
         sim_.spends_.push_back({charged, one->units, one->form, std::nullopt, charged});
@@ -154,9 +154,9 @@ void EdgeSimulation::SimEdge::TakeVerdict(const Waiting& request, const EdgeAnsw
     sim_.spends_.push_back(
         {asked->charged, request.units, request.form, std::nullopt, asked->charged});
   } else if (is_open) {
-    sim_.spends_.push_back({sim_.now_, request.units, request.form, std::nullopt, sim_.now_});
+    sim_.spends_.push_back({sim_.now(), request.units, request.form, std::nullopt, sim_.now()});
   } else {
-    sim_.spends_.push_back({sim_.now_, request.units, request.form, life_, {}});
+    sim_.spends_.push_back({sim_.now(), request.units, request.form, life_, {}});
   }
 }
 
@@ -169,7 +169,7 @@ void EdgeSimulation::SimEdge::CheckDenial(const Waiting& request) {
   if (answered_ != nullptr) return;  // by the very reply
   const Nanos paced = denied.decided + 2 * (kPace + longest_rtt_);
   const Nanos until = denied.may_be_paced ? std::max(denied.until, paced) : denied.until;
-  if (sim_.now_ - kSlack > until) sim_.Fail("E6 an edge denies for longer than was promised");
+  if (sim_.now() - kSlack > until) sim_.Fail("E6 an edge denies for longer than was promised");
 }
 
 // --- What the edge sends ---
@@ -191,16 +191,17 @@ void EdgeSimulation::SimEdge::SendAsk(std::vector<std::string> words) {
     if (request.form == asked.form) asked.needed.insert(ticket);
   }
   asks_.push_back(asked);
-  const Nanos sent = sim_.now_;
+  const Nanos sent = sim_.now();
   Deliver(Arrival(false), [this, words, asked, sent]() mutable {
     const Nanos arrival = Arrival(true);
-    asked.reply = sim_.primary_.Slice(Views(words), sim_.Now(), Instant{sent}, arrival - sim_.now_);
+    asked.reply =
+        sim_.primary_.Slice(Views(words), sim_.Now(), Instant{sent}, arrival - sim_.now());
     asked.left = asked.reply.granted;
-    asked.charged = sim_.now_;
+    asked.charged = sim_.now();
     asked.changes = sim_.primary_.changes();
-    const Nanos end = sim_.now_ + asked.reply.life;
+    const Nanos end = sim_.now() + asked.reply.life;
     if (sim_.bug_ == EdgeBug::kCancel && asked.left > 0 && asked.reply.life > Nanos{0}) {
-      sim_.At(end - Nanos{1'000}, [this, key = words.front(), id = asked.id] {
+      sim_.events_.At(end - Nanos{1'000}, [this, key = words.front(), id = asked.id] {
         sim_.primary_.Commit(std::array<std::string_view, 5>{key, "COST", "0", "HOLD", id},
                              sim_.Now());
       });
@@ -219,7 +220,7 @@ void EdgeSimulation::SimEdge::TakeSlice(Asked asked) {
     const bool is_new = sim_.granted_ids_.insert(asked.id).second;
     if (!is_new) asked.left = 0;
     asked.slice = slice_of_[asked.id] = sim_.slices_.size();
-    sim_.slices_.push_back({life_, asked.form, asked.left, asked.charged, sim_.now_, end});
+    sim_.slices_.push_back({life_, asked.form, asked.left, asked.charged, sim_.now(), end});
     sim_.longest_life_ = std::max(sim_.longest_life_, reply.life);
     ++sim_.tally_.slices;
   }
@@ -237,10 +238,10 @@ void EdgeSimulation::SimEdge::TakeSlice(Asked asked) {
   ArmTick();
   if (!asked.slice) return;
   if (sim_.bug_ == EdgeBug::kSpendOn && sim_.Chance(.3)) {
-    sim_.At(sim_.now_ + milliseconds{30},
-            [this, slice = *asked.slice] { sim_.slices_[slice].end = sim_.now_; });
+    sim_.events_.At(sim_.now() + milliseconds{30},
+                    [this, slice = *asked.slice] { sim_.slices_[slice].end = sim_.now(); });
   }
-  if (sim_.now_ < sim_.end_ && sim_.Chance(.03)) sim_.Attack(*this, end);
+  if (sim_.now() < sim_.end_ && sim_.Chance(.03)) sim_.Attack(*this, end);
 }
 
 void EdgeSimulation::SimEdge::SendCommit(const std::vector<std::string>& words) {
@@ -257,7 +258,7 @@ void EdgeSimulation::SimEdge::SendCommit(const std::vector<std::string>& words) 
     if (used > granted) sim_.Fail("E4 more is used than was granted");
     slice.left -= granted - used;
     if (slice.left < 0) sim_.Fail("E4 what was used is given back");
-    slice.end = std::min(slice.end, sim_.now_ + Nanos{1});  // not before what was just spent
+    slice.end = std::min(slice.end, sim_.now() + Nanos{1});  // not before what was just spent
   }
   Deliver(Arrival(false), [this, words] {
     const SimReply reply = sim_.primary_.Commit(Views(words), sim_.Now());
@@ -284,7 +285,7 @@ void EdgeSimulation::SimEdge::Answer(std::uint64_t ticket, const EdgeAnswer& ans
 void EdgeSimulation::SimEdge::CheckAhead(std::size_t form, std::int64_t ahead) {
   longest_rtt_ = std::max(longest_rtt_, edge_->rtt());
   std::deque<std::pair<Nanos, std::int64_t>>& asked = asked_units_[form];
-  const Nanos since = sim_.now_ - 3 * std::max(kPace, longest_rtt_) - 5 * kSlack;
+  const Nanos since = sim_.now() - 3 * std::max(kPace, longest_rtt_) - 5 * kSlack;
   while (!asked.empty() && asked.front().first < since) asked.pop_front();
   std::int64_t units = 0;
   for (const auto& [at, of_one] : asked) units += of_one;
@@ -298,11 +299,11 @@ void EdgeSimulation::SimEdge::CheckAhead(std::size_t form, std::int64_t ahead) {
 
 Nanos EdgeSimulation::SimEdge::Arrival(bool is_back) {
   Nanos& last = last_arrival_[is_back ? 1 : 0];
-  return last = std::max(last, sim_.now_ + sim_.Delay());
+  return last = std::max(last, sim_.now() + sim_.Delay());
 }
 
 void EdgeSimulation::SimEdge::Deliver(Nanos at, std::function<void()> happens) {
-  sim_.At(at, [this, link = link_, happens = std::move(happens)] {
+  sim_.events_.At(at, [this, link = link_, happens = std::move(happens)] {
     if (link == link_) happens();
   });
 }
@@ -329,7 +330,7 @@ void EdgeSimulation::SimEdge::Mend() {
   if (is_up_ || (sim_.bug_ == EdgeBug::kStuck && link_ > 1)) return;
   ++link_;
   is_up_ = true;
-  last_arrival_[0] = last_arrival_[1] = sim_.now_;
+  last_arrival_[0] = last_arrival_[1] = sim_.now();
   denied_.clear();
   heard_.clear();
   edge_->OnLinkUp(LocalTime());
@@ -356,7 +357,7 @@ void EdgeSimulation::SimEdge::ArmTick() {
   const std::optional<HostInstant> due = edge_->next_tick();
   if (!due || tick_is_armed_ || sim_.bug_ == EdgeBug::kHoard) return;
   tick_is_armed_ = true;
-  sim_.At(sim_.now_ + std::max(*due - LocalTime(), Nanos{0}) + milliseconds{1}, [this] {
+  sim_.events_.At(sim_.now() + std::max(*due - LocalTime(), Nanos{0}) + milliseconds{1}, [this] {
     tick_is_armed_ = false;
     edge_->Tick(LocalTime());
     ArmTick();

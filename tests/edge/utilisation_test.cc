@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <queue>
 #include <random>
 #include <string>
 #include <string_view>
@@ -18,6 +17,7 @@
 #include <gtest/gtest.h>
 
 #include "edge/edge.h"
+#include "tests/edge/event_queue.h"
 #include "tests/edge/sim_primary.h"
 
 namespace weir {
@@ -57,7 +57,7 @@ class Fleet {
         for (; due[i] >= 1; due[i] -= 1) Ask(*members_[i]);
         if (ms % 10 == 0) members_[i]->edge.Tick(Local());
       }
-      RunUntil(now_ + milliseconds{1});
+      events_.RunUntil(now() + milliseconds{1});
     }
     return {totals_.admitted - before.admitted, totals_.denied - before.denied,
             totals_.at_once - before.at_once, totals_.asks - before.asks,
@@ -74,7 +74,7 @@ class Fleet {
       const bool is_ask = words.front() == "RL.SLICE";
       fleet.Later([this, is_ask, texts = std::vector<std::string>(words.begin() + 1, words.end())] {
         const std::vector<std::string_view> sent(texts.begin(), texts.end());
-        const Instant now{fleet.now_};
+        const Instant now{fleet.now()};
         std::string reply = is_ask ? fleet.primary_.Slice(sent, now, now, Nanos{0}).bytes
                                    : fleet.primary_.Commit(sent, now).bytes;
         fleet.Later([this, reply = std::move(reply)] { edge.OnReply(reply, fleet.Local()); });
@@ -88,18 +88,10 @@ class Fleet {
     Fleet& fleet;
     Edge edge;
   };
-  struct Event {
-    Nanos at;
-    std::uint64_t number;
-    std::function<void()> happens;
-    bool operator<(const Event& other) const {
-      return at != other.at ? at > other.at : number > other.number;
-    }
-  };
 
   void Ask(Member& member) {
     const std::vector<std::string_view> words = {kKey, limit_};
-    totals_.ideal += ideal_.Allow(words, Instant{now_}).granted;
+    totals_.ideal += ideal_.Allow(words, Instant{now()}).granted;
     const EdgeAnswer answer = member.edge.Decide(words, 0, Local());
     if (answer.kind == EdgeAnswer::Kind::kVerdict) {
       ++totals_.at_once;
@@ -109,33 +101,21 @@ class Fleet {
     ++totals_.asks;
     Later([this, &member, passed_on = answer.passed_on] {
       const SimReply reply =
-          primary_.Allow(std::vector<std::string_view>{kKey, limit_}, Instant{now_});
+          primary_.Allow(std::vector<std::string_view>{kKey, limit_}, Instant{now()});
       ++(reply.granted == 1 ? totals_.admitted : totals_.denied);
       Later([this, &member, passed_on, bytes = reply.bytes] {
         member.edge.OnPassedReply(passed_on, bytes, Local());
       });
     });
   }
-  void Later(std::function<void()> happens) {
-    events_.push({now_ + delay_, ++last_event_, std::move(happens)});
-  }
-  void RunUntil(Nanos end) {
-    while (!events_.empty() && events_.top().at <= end) {
-      const Event event = events_.top();
-      events_.pop();
-      now_ = event.at;
-      event.happens();
-    }
-    now_ = end;
-  }
-  [[nodiscard]] HostInstant Local() const { return HostInstant{now_}; }
+  void Later(std::function<void()> happens) { events_.At(now() + delay_, std::move(happens)); }
+  [[nodiscard]] Nanos now() const { return events_.now(); }
+  [[nodiscard]] HostInstant Local() const { return HostInstant{now()}; }
 
   const std::string_view limit_;
   const Nanos delay_;
-  Nanos now_ = kFleetBegin;
   std::mt19937_64 random_{1};
-  std::uint64_t last_event_ = 0;
-  std::priority_queue<Event> events_;
+  EventQueue events_{kFleetBegin};
   SimPrimary primary_{EdgeBug::kNone};
   SimPrimary ideal_{EdgeBug::kNone};
   std::vector<std::unique_ptr<Member>> members_;
