@@ -198,9 +198,15 @@ std::string EdgeDesk::NoPrimary() const {
   return absl::StrCat("NOPRIMARY the primary of this edge is away, ", AddressText(link_.primary()));
 }
 
+// A slice that is asked for now comes too late, and lapses.
 void EdgeDesk::Leave() {
-  link_.Leave();
+  has_left_ = true;  // A timer that has expired is in the loop's queue, and can't be cancelled.
   timer_.cancel();
+  if (link_.is_up()) {
+    ReadClock();
+    edge_.OnChange({.kind = OperatorChange::Kind::kAll}, now_);
+  }
+  link_.Leave();
 }
 
 void EdgeDesk::OnUp(const PrimaryFacts& facts) {
@@ -281,13 +287,14 @@ HostInstant EdgeDesk::silence_end() const {
 }
 
 void EdgeDesk::ArmTimer() {
+  if (has_left_) return;
   HostInstant due = edge_.next_tick().value_or(kHostInstantMax);
   if (!expected_.empty()) due = std::min(due, silence_end());
   if (due == kHostInstantMax || (timer_at_ && *timer_at_ <= due)) return;
   timer_at_ = due;
   timer_.expires_after(due - HostNow());
   timer_.async_wait([this](std::error_code error) {
-    if (!error) OnTimer();
+    if (!error && !has_left_) OnTimer();
   });
 }
 

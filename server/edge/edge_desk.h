@@ -133,6 +133,7 @@ class EdgeDesk final : public EdgePort, private EdgeLink::Owner, private Edge::H
   Nanos rtt_{0};         // smoothed
   HostInstant now_{};    // of the present step; never goes back
   HostInstant heard_{};  // of the last reply
+  bool has_left_ = false;
 };
 
 // Makes a thread that was not started one of an edge. `tls`: as above.

@@ -62,6 +62,7 @@ void EdgeLink::Start() {
 
 void EdgeLink::Leave() {
   has_left_ = true;
+  if (is_up_ && !waits_for_room_) Send();  // What the socket does not take at once is lost.
   is_up_ = false;
   timer_.cancel();
   look_up_.reset();

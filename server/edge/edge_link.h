@@ -79,7 +79,8 @@ class EdgeLink {
 
   // Begins to connect, soon, on the thread of the loop.
   void Start();
-  // Ends the link, and whatever waits in the loop for it. It does not connect again.
+  // Sends what is written, and ends the link and all that waits in the loop for it. It does not
+  // connect again.
   void Leave();
   // Ends the link for this reason, and connects again.
   void Cut(std::string_view reason);
