@@ -112,7 +112,7 @@ EdgeAnswer Edge::DecideAll(const EdgeRequest& request, HostInstant now) {
   for (const EdgeGroup& group : request.groups) {
     const std::uint64_t hash = HashOf(group);
     const bool is_hot = filter_.Count(hash, now, rtt_);
-    Form* const form = forms_.Use(hash);
+    Form* const form = forms_.Find(hash);
     if (form) DropEnded(*form, now);
     is_covered = is_covered && form && form->state.Covers(group.units) &&
                  std::ranges::count(forms, form) == 0;
@@ -140,7 +140,7 @@ EdgeAnswer Edge::DecideAll(const EdgeRequest& request, HostInstant now) {
 // Counts what is asked of a hot group, whose form may be new, and asks for it if that is due.
 void Edge::AskAhead(const EdgeGroup& group, HostInstant now) {
   const std::uint64_t hash = HashOf(group);
-  Form* form = forms_.Find(hash);
+  Form* form = forms_.Use(hash);
   if (!form && is_up_) form = AddForm(hash, now);
   if (!form) return;
   form->state.Count(group.units, now, rtt_);
@@ -308,6 +308,7 @@ void Edge::OnChange(const OperatorChange& change, HostInstant now) {
 
 // --- Ticks ---
 
+// The forms stand in the order of their last requests, since each use of one counts a request.
 void Edge::Tick(HostInstant now) {
   last_tick_ = now;
   for (Form& form : forms_.forms()) {

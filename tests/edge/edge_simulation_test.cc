@@ -17,7 +17,7 @@
 namespace weir {
 namespace {
 
-constexpr std::int64_t kHistories = 300;
+constexpr std::int64_t kHistories = 2'000;
 constexpr std::uint64_t kHistoriesUntilFound = 2'000;
 
 TEST(EdgeSimulation, KeepsTheLaws) {

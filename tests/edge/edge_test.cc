@@ -260,6 +260,16 @@ TEST_F(EdgeTest, ReturnsWhatIsIdle) {
   EXPECT_EQ(counts.wasted, 0U);
 }
 
+TEST_F(EdgeTest, ReturnsWhatIsIdleBehindAFormOfAColdJoin) {
+  EXPECT_EQ(Ask("a 100/s"), "pass on");
+  edge_.OnPassedReply(last_.passed_on, "*5\r\n:0\r\n:0\r\n:10\r\n:10\r\n:0\r\n", now_);
+  Pass(std::chrono::seconds{5});
+  HeatAndGrant("k 100/s", 8);
+  EXPECT_EQ(Ask("a 100/s AND c 100/s"), "pass on");
+  Pass(milliseconds{200});
+  EXPECT_EQ(edge_.in_hand(), 0);
+}
+
 TEST_F(EdgeTest, SpendsNothingAtTheEndOfALife) {
   HeatAndGrant("k 100/s", 5);
   edge_.OnLinkLost(now_);
