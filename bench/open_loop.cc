@@ -1,8 +1,9 @@
 // A load generator that does not wait for the server: request k is due at k / RATE, whether or not
 // earlier ones are answered, and its latency counts from then.
 //
-//     open_loop PORT RATE SECONDS CONNECTIONS WORD...
+//     open_loop PORT|PATH RATE SECONDS CONNECTIONS WORD...
 //
+// PATH is that of a Unix socket, and begins with a slash.
 // A client that waits for each reply sends less while the server is slow, and so hardly measures
 // that (coordinated omission). Here request k goes to connection k % CONNECTIONS when it is due,
 // behind requests that wait there. With the RATE 0 it does wait: each connection asks again when it
@@ -22,6 +23,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -86,16 +88,31 @@ class Request {
   std::uniform_int_distribution<int> number_{0, kKeys - 1};
 };
 
+// Returns a socket that is connected to the path, or to the port of this host.
+int ConnectedSocket(const std::string& where) {
+  if (where.starts_with('/')) {
+    const int path_socket = socket(AF_UNIX, SOCK_STREAM, 0);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    WEIR_CHECK(where.size() < sizeof address.sun_path);
+    where.copy(address.sun_path, where.size());
+    WEIR_CHECK(connect(path_socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+    return path_socket;
+  }
+  const int port_socket = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(std::stoi(where)));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  WEIR_CHECK(connect(port_socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+  const int on = 1;
+  setsockopt(port_socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  return port_socket;
+}
+
 class Connection {
  public:
-  explicit Connection(std::uint16_t port) : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    WEIR_CHECK(connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
-    const int on = 1;
-    setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  explicit Connection(const std::string& where) : socket_(ConnectedSocket(where)) {
     fcntl(socket_, F_SETFL, O_NONBLOCK);
   }
   ~Connection() { close(socket_); }
@@ -164,19 +181,20 @@ void Print(std::vector<nanoseconds>& latencies, std::vector<nanoseconds>& late, 
 }
 
 // Adds connections, and returns what poll is to watch.
-std::vector<pollfd> Connect(std::uint16_t port, std::size_t count,
+std::vector<pollfd> Connect(const std::string& where, std::size_t count,
                             std::deque<Connection>& connections) {
   std::vector<pollfd> polled;
   for (std::size_t i = 0; i < count; ++i) {
-    connections.emplace_back(port);
+    connections.emplace_back(where);
     polled.push_back({connections.back().socket_number(), POLLIN, 0});
   }
   return polled;
 }
 
-void Run(std::uint16_t port, double rate, double seconds, std::size_t count, Request request) {
+void Run(const std::string& where, double rate, double seconds, std::size_t count,
+         Request request) {
   std::deque<Connection> connections;
-  std::vector<pollfd> polled = Connect(port, count, connections);
+  std::vector<pollfd> polled = Connect(where, count, connections);
   const auto total = static_cast<std::size_t>(rate * seconds);
   std::vector<nanoseconds> latencies;
   std::vector<nanoseconds> late;
@@ -203,9 +221,9 @@ void Run(std::uint16_t port, double rate, double seconds, std::size_t count, Req
   Print(latencies, late, steady_clock::now() - begin);
 }
 
-void RunClosed(std::uint16_t port, double seconds, std::size_t count, Request request) {
+void RunClosed(const std::string& where, double seconds, std::size_t count, Request request) {
   std::deque<Connection> connections;
-  std::vector<pollfd> polled = Connect(port, count, connections);
+  std::vector<pollfd> polled = Connect(where, count, connections);
   std::vector<nanoseconds> latencies;
   std::vector<nanoseconds> late = {nanoseconds{0}};
   const auto begin = steady_clock::now();
@@ -229,18 +247,18 @@ void RunClosed(std::uint16_t port, double seconds, std::size_t count, Request re
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   if (words.size() < 5) {
-    std::fprintf(stderr, "open_loop PORT RATE SECONDS CONNECTIONS WORD...\n");
+    std::fprintf(stderr, "open_loop PORT|PATH RATE SECONDS CONNECTIONS WORD...\n");
     return 2;
   }
-  const auto port = static_cast<std::uint16_t>(std::stoi(words[0]));
+  const std::string& where = words[0];
   const double rate = std::stod(words[1]);
   const double seconds = std::stod(words[2]);
   const std::size_t connections = std::stoul(words[3]);
   const weir::Request request({words.begin() + 4, words.end()});
   if (rate > 0) {
-    weir::Run(port, rate, seconds, connections, request);
+    weir::Run(where, rate, seconds, connections, request);
   } else {
-    weir::RunClosed(port, seconds, connections, request);
+    weir::RunClosed(where, seconds, connections, request);
   }
   return 0;
 }
