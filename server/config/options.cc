@@ -300,6 +300,7 @@ absl::Status CheckEdge(const Options& options) {
       {"data-dir", !options.data_dir.empty()},
       {"policies", !options.policies.empty()},
       {"replicaof", !options.replicaof.host.empty()},
+      {"rls-config", !options.rls_config.empty()},
       {"sentinel", !options.sentinel.empty()},
   });
   for (const auto& [name, is_set] : others) {

@@ -232,6 +232,9 @@ class OptionTest(EdgeTest):
                 self.assertIn(f"option 'edge-of': does not go with {option}", error)
         error = self.refused("--edge-of", "127.0.0.1:1", "--allow-explicit-time")
         self.assertIn("does not go with allow-explicit-time", error)
+        error = self.refused(
+            "--edge-of", "127.0.0.1:1", "--rls-config", "r.yaml", "--http-port", "1")
+        self.assertIn("does not go with rls-config", error)
 
     def test_an_edge_has_one_thread_unless_told(self):
         edge = self.start("--edge-of", "127.0.0.1:1")

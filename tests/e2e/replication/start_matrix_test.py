@@ -1,9 +1,9 @@
 """Every kind of start: role x directory x durability x ports x the options' source.
 
 Each server is asked, stopped by SIGTERM, and started again on what it has left. `expected` is the
-table of its answers. By default a choice of 119 starts runs, in which every three values are
-together that can be; a short run (WEIR_TEST_SCALE below 1) has every two, in 28 starts. With
-WEIR_START_MATRIX=all, all 1,248 run. Then the packaged file with each option at the ends of its
+table of its answers. By default a choice of 132 starts runs, in which every three values are
+together that can be; a short run (WEIR_TEST_SCALE below 1) has every two, in 32 starts. With
+WEIR_START_MATRIX=all, all 1,272 run. Then the packaged file with each option at the ends of its
 range.
 """
 
@@ -46,7 +46,7 @@ class Start(NamedTuple):
 
 VALUES = Start(
     # An orphan is a replica whose primary is dead; a gated server waits for Sentinel.
-    role=("primary", "replica", "orphan", "deposed", "gated"),
+    role=("primary", "replica", "orphan", "deposed", "gated", "edge"),
     directory=("none", "empty", "clean", "killed", "backup", "damaged"),
     durability=("none", "snapshot", "always"),
     ports=("bare", "admin", "http", "tls"),  # with http: rules of Envoy's service, too
@@ -58,6 +58,8 @@ VALUES = Start(
 def is_possible(start):
     if (start.directory == "none") != (start.durability == "none"):
         return False
+    if start.role == "edge":
+        return start.directory == "none"
     return start.role != "deposed" or start.directory not in ("none", "empty")
 
 
@@ -76,6 +78,8 @@ def expected(start):
     left = 100 - USED if has_state else 100
     if start.role == "replica":
         return Answers("slave", "PONG", "READONLY", 100 - USED)
+    if start.role == "edge":
+        return Answers("edge", "PONG", "1", 100 - USED)
     if start.role == "orphan" and has_state:
         return Answers("slave", "PONG", "READONLY", left)
     if start.role == "orphan":
@@ -212,7 +216,7 @@ class StartMatrixTest(ReplicationTest):
         admin = free_port() if start.ports == "admin" or start.options == "packaged" else 0
         http, tls = (free_port() if start.ports == kind else 0 for kind in ("http", "tls"))
         options += ["--admin-port", str(admin), "--http-port", str(http)]
-        if http:
+        if http and start.role != "edge":
             options += ["--rls-config", self.rules]
         if start.options == "packaged":
             options += ["--config", PACKAGED]
@@ -221,6 +225,8 @@ class StartMatrixTest(ReplicationTest):
             options += ["--tls-key", self.key, "--tls-auth-clients", "no"]
         if start.role == "replica":
             options += ["--replicaof", f"127.0.0.1 {self.primary.port}"]
+        if start.role == "edge":
+            options += ["--edge-of", f"127.0.0.1:{self.primary.port}"]
         if start.role == "orphan":
             options += ["--replicaof", "127.0.0.1 1"]
         if start.role == "gated":
@@ -237,7 +243,7 @@ class StartMatrixTest(ReplicationTest):
     # --- Starts ---
 
     def await_loaded(self, server):
-        server.wait_for_log(r"loaded \d+ buckets|the state is not saved to disk")
+        server.wait_for_log(r"loaded \d+ buckets|the state is not saved to disk|edge is connected")
         return self.connect(server)
 
     def log_in(self, client):
@@ -265,7 +271,7 @@ class StartMatrixTest(ReplicationTest):
         for port in filter(None, (http, admin)):
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/livez", timeout=60) as answer:
                 self.assertEqual(answer.status, 200)
-        if http:  # whose rules are in force where the server admits requests
+        if http and wanted.role != "edge":  # whose rules are in force where it admits requests
             health = http_client.HTTPConnection("127.0.0.1", http, timeout=60)
             with contextlib.closing(health):
                 health.request("GET", "/healthcheck?ready")
