@@ -5,10 +5,11 @@
 //                                                      Limiter an outage, "login": passwords change
 //     ERR invalid limit '10/x': ...                    a mistake
 //
-// The other causes of an outage are timeout, connection, noprimary; and busy of too many waits.
+// The other causes of an outage are timeout and connection; noprimary is also that no Sentinel
+// names one, and busy that too many wait.
 const OUTAGES = new Set([
   "LOADING", "READONLY", "NOREPLICAS", "NOACK", "MISCONF", "OOM", "BUSY", "MASTERDOWN",
-  "CLUSTERDOWN", "UNBLOCKED",
+  "CLUSTERDOWN", "UNBLOCKED", "NOPRIMARY",
 ]);
 const LOGIN = new Set(["NOAUTH", "WRONGPASS", "NOPERM", "DENIED"]);
 const FULL = "ERR max number of clients reached";

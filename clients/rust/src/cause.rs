@@ -89,6 +89,7 @@ impl Refused {
             "MASTERDOWN" => Some(Cause::MasterDown),
             "CLUSTERDOWN" => Some(Cause::ClusterDown),
             "UNBLOCKED" => Some(Cause::Unblocked),
+            "NOPRIMARY" => Some(Cause::NoPrimary),
             _ => None,
         };
         let is_login =

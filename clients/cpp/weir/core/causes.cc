@@ -22,6 +22,7 @@ constexpr Outage kOutages[] = {
     {"MASTERDOWN", "masterdown"},
     {"CLUSTERDOWN", "clusterdown"},
     {"UNBLOCKED", "unblocked"},
+    {"NOPRIMARY", kNoPrimary},
 };
 constexpr std::array<std::string_view, 4> kLoginPrefixes = {"NOAUTH", "WRONGPASS", "NOPERM",
                                                             "DENIED"};

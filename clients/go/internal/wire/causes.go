@@ -14,6 +14,7 @@ var outages = map[string]string{
 	"MASTERDOWN":  "masterdown",
 	"CLUSTERDOWN": "clusterdown",
 	"UNBLOCKED":   "unblocked",
+	"NOPRIMARY":   "noprimary",
 }
 
 const full = "ERR max number of clients reached"

@@ -22,6 +22,7 @@ _OUTAGES = {
     "MASTERDOWN": "masterdown",
     "CLUSTERDOWN": "clusterdown",
     "UNBLOCKED": "unblocked",
+    "NOPRIMARY": "noprimary",
 }
 _LOGIN = ("NOAUTH", "WRONGPASS", "NOPERM", "DENIED")
 _FULL = "ERR max number of clients reached"
