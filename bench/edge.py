@@ -18,6 +18,7 @@ real network are not measured here.
 
 import asyncio
 import contextlib
+import itertools
 import random
 import re
 import statistics
@@ -41,6 +42,7 @@ DEMAND = 3  # times the rate
 BURST = 25  # mean requests
 DELAYS = (0.001, 0.02, 0.1)  # seconds, one way
 EDGES = (1, 4, 16)
+POOL = 20  # connections of an application to its edge
 SYNC_SECONDS = 0.1  # of local counters
 WARM_SECONDS, PLAY_SECONDS = 3, 4
 
@@ -180,7 +182,7 @@ class DelayingProxy:
 VERDICT = re.compile(rb"\*5\r\n:([01])\r\n(?::-?\d+\r\n){4}")
 
 
-class WeirNode:
+class Asker:
     """A connection to a server or an edge, which asks for one key."""
 
     def __init__(self, limit):
@@ -192,7 +194,6 @@ class WeirNode:
     async def connect(self, port):
         reader, self._writer = await asyncio.open_connection("127.0.0.1", port)
         self._reading = asyncio.ensure_future(self._read(reader))
-        return self
 
     async def _read(self, reader):
         replies, rest = 0, b""
@@ -225,6 +226,34 @@ class WeirNode:
             raise SystemExit("a request was not answered within 10 s")
         self._writer.close()
         await self._reading
+
+
+class WeirNode:
+    """An application's pool of connections, which take turns with its bursts."""
+
+    def __init__(self, limit):
+        self._askers = [Asker(limit) for _ in range(POOL)]
+        self._turns = itertools.cycle(self._askers)
+
+    async def connect(self, port):
+        for asker in self._askers:
+            await asker.connect(port)
+        return self
+
+    def ask(self, requests, counts):
+        next(self._turns).ask(requests, counts)
+
+    async def close(self):
+        for asker in self._askers:
+            await asker.close()
+
+    @property
+    def admitted(self):
+        return sum(asker.admitted for asker in self._askers)
+
+    @property
+    def waits(self):
+        return [wait for asker in self._askers for wait in asker.waits]
 
 
 class SyncedCounter:
@@ -300,19 +329,16 @@ def of_one_bucket(load, counts_from):
     return admitted
 
 
-async def play_weir(path, limit, delay, count, load, counts_from, direct=False):
+async def play_weir(path, limit, delay, count, load, counts_from):
     """Returns what was admitted, the waits, and the asks for slices a second and edge."""
     async with contextlib.AsyncExitStack() as stack:
         primary = stack.enter_context(subject.Subject(subject.weir(server=path)))
         proxy = await stack.enter_async_context(DelayingProxy(primary.port, delay))
+        # In threads, since an edge connects through the proxy of this loop.
         loop = asyncio.get_running_loop()
-        edges = []
-        if not direct:
-            # In threads, since an edge connects through the proxy of this loop.
-            starts = [loop.run_in_executor(None, Edge, proxy.port, path) for _ in range(count)]
-            edges = [stack.enter_context(edge) for edge in await asyncio.gather(*starts)]
-        ports = [edge.port for edge in edges] or [proxy.port] * count
-        nodes = [await WeirNode(limit).connect(port) for port in ports]
+        starts = [loop.run_in_executor(None, Edge, proxy.port, path) for _ in range(count)]
+        edges = [stack.enter_context(edge) for edge in await asyncio.gather(*starts)]
+        nodes = [await WeirNode(limit).connect(edge.port) for edge in edges]
         await started_with_window()
         await play(nodes, load, counts_from)
         infos = [await loop.run_in_executor(None, edge.info) for edge in edges]
@@ -329,7 +355,7 @@ def used(path):
     print(f"\n{RATE:,}/s, asked {DEMAND} times as often: admitted of what one bucket admits")
     for delay in DELAYS:
         for count in EDGES:
-            shares, waits, asks, direct_waits = [], [], [], []
+            shares, waits, asks = [], [], []
             for run in range(RUNS):
                 load = bursts(count, WARM_SECONDS + PLAY_SECONDS, run)
                 setting = (path, f"{RATE}/s", delay, count, load, WARM_SECONDS)
@@ -337,13 +363,11 @@ def used(path):
                 shares.append(admitted / of_one_bucket(load, WARM_SECONDS))
                 waits.append(wait)
                 asks.append(rate)
-                direct_waits.append(asyncio.run(play_weir(*setting, direct=True))[1])
             print(
                 f"  {1e3 * delay:4.0f} ms, edges: {count:2}"
                 f"   {statistics.median(shares):6.1%} ({min(shares):.1%} to {max(shares):.1%})"
                 f"   {statistics.median(asks):5.1f} asks/s an edge"
-                f"   p50 of a burst {1e3 * statistics.median(waits):6.1f} ms,"
-                f" direct {1e3 * statistics.median(direct_waits):6.1f} ms"
+                f"   p50 of a burst {1e3 * statistics.median(waits):6.1f} ms"
             )
 
 
