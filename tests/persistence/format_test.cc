@@ -3,7 +3,6 @@
 // or with another first byte; the page's examples, byte by byte.
 #include "persistence/format.h"
 
-#include <cctype>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -20,6 +19,7 @@
 #include "core/words/limit_bytes.h"
 #include "persistence/hold_format.h"
 #include "tests/random/generators.h"
+#include "tests/support/bytes_of_hex.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/policy_limits.h"
 
@@ -218,11 +218,6 @@ struct Example {
   std::string value;
 };
 
-std::string BytesOf(std::string line) {
-  std::erase_if(line, [](char c) { return c == ' '; });
-  return absl::HexStringToBytes(AbslView(line));
-}
-
 std::vector<Example> ExamplesOfThePage() {
   std::ifstream file(WEIR_SOURCE_DIR "/docs/persistence-format.md");
   std::string line;
@@ -234,9 +229,9 @@ std::vector<Example> ExamplesOfThePage() {
     if (colon == std::string::npos) continue;
     Example example{line.substr(0, colon), "", ""};
     std::getline(file, line);
-    example.key = BytesOf(line);
+    example.key = BytesOfHex(line);
     while (std::getline(file, line) && !line.empty() && !line.starts_with("```")) {
-      example.value += BytesOf(line);
+      example.value += BytesOfHex(line);
     }
     examples.push_back(std::move(example));
   }

@@ -1,6 +1,5 @@
 // Goal: docs/replication-format.md is true. Method: its examples, byte by byte, against the frames
 // that are written; and the frames of the page are read.
-#include <cctype>
 #include <fstream>
 #include <string>
 #include <string_view>
@@ -17,6 +16,7 @@
 #include "replication/records.h"
 #include "tests/random/generators.h"
 #include "tests/replication/frames.h"
+#include "tests/support/bytes_of_hex.h"
 #include "tests/support/policy_limits.h"
 
 namespace weir {
@@ -26,14 +26,6 @@ struct Example {
   std::string title;  // up to the colon
   std::string bytes;
 };
-
-std::string BytesOfHex(std::string_view line) {
-  std::string digits;
-  for (const char c : line) {
-    if (std::isxdigit(static_cast<unsigned char>(c)) != 0) digits.push_back(c);
-  }
-  return absl::HexStringToBytes(digits);
-}
 
 // Each is a line "title: description", and lines of hexadecimal digits up to an empty one.
 std::vector<Example> ExamplesOfThePage() {
