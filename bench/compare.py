@@ -7,6 +7,7 @@
     --server PATH         weir-server (build/release/weir-server)
     --redis-module PATH   redis-cell: adds a row for it
     --peer-server PATH    a server with Redis's options and commands, such as Valkey: adds its rows
+    --throttlecrab PATH   a throttlecrab-server: adds a row for it
     --results DIRECTORY   the folder of the page of the day, which gets the tables (bench/results)
 
 Without a ROW, all rows of compare_rows.py are measured. Each row has its own server, which holds
@@ -30,6 +31,8 @@ CONNECTIONS = 50
 PIPELINES = {1: 0.1, 16: 0.5, 64: 1.0}  # each with its share of the requests
 COUNTED = 0.1  # the share of these whose system calls are counted
 FILLED_AT_ONCE = 1_000
+# All of them hold nothing yet, so that one which answers this serves.
+READY = (b"*1\r\n$4\r\nPING\r\n", (b"+PONG",))
 
 
 def progress(*words):
@@ -125,7 +128,7 @@ def compared(rows, runs, requests):
         servers = {}
         for name, row in rows.items():
             progress("fill", name)
-            servers[name] = running.enter_context(subject.Subject(row.server))
+            servers[name] = running.enter_context(subject.Subject(row.server, READY))
             fill(row, servers[name])
         comparison = Comparison(rows, servers, runs, requests)
         loads, (cpu, waited) = comparison.loads()
@@ -141,6 +144,8 @@ def chosen(asked):
         rows |= compare_rows.redis("peer", "peer", peer)
     if asked.redis_module:
         rows |= compare_rows.redis_cell(asked.redis_module)
+    if asked.throttlecrab:
+        rows |= compare_rows.throttlecrab(asked.throttlecrab)
     rows |= compare_rows.weir(asked.server)
     if unknown := set(asked.rows) - set(rows):
         raise SystemExit(f"no row {', '.join(sorted(unknown))}; there are {', '.join(rows)}")
@@ -161,6 +166,7 @@ def main():
     parser.add_argument("--server", default=subject.SERVER)
     parser.add_argument("--redis-module")
     parser.add_argument("--peer-server")
+    parser.add_argument("--throttlecrab")
     parser.add_argument("--results", default="bench/results")
     asked = parser.parse_args()
     figures = compared(chosen(asked), asked.runs, asked.requests)

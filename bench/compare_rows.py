@@ -93,6 +93,14 @@ def redis_cell(module):
     return {"module-throttle": Row("redis-cell CL.THROTTLE", server, THROTTLE, 0)}
 
 
+def throttlecrab(path):
+    server = [os.path.abspath(path), "--redis", "--redis-port", "{port}"]
+    server += ["--redis-host", "127.0.0.1", "--store-capacity", str(subject.KEYS)]
+    server += ["--log-level", "error"]
+    request = ["THROTTLE", *THROTTLE[1:]]
+    return {"throttlecrab": Row("throttlecrab THROTTLE", server, request, 1, share=0.1)}
+
+
 def weir(path):
     server = subject.weir(server=path)
     allow = ["RL.ALLOW", KEY]

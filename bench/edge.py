@@ -330,7 +330,11 @@ def of_one_bucket(load, counts_from):
 
 
 async def play_weir(path, limit, delay, count, load, counts_from):
-    """Returns what was admitted, the waits, and the asks for slices a second and edge."""
+    """Plays the load on edges.
+
+    Returns what was admitted, the median wait, the asks for slices a second and edge, and whether
+    all was answered in the windows of the load.
+    """
     async with contextlib.AsyncExitStack() as stack:
         primary = stack.enter_context(subject.Subject(subject.weir(server=path)))
         proxy = await stack.enter_async_context(DelayingProxy(primary.port, delay))
@@ -339,16 +343,20 @@ async def play_weir(path, limit, delay, count, load, counts_from):
         starts = [loop.run_in_executor(None, Edge, proxy.port, path) for _ in range(count)]
         edges = [stack.enter_context(edge) for edge in await asyncio.gather(*starts)]
         nodes = [await WeirNode(limit).connect(edge.port) for edge in edges]
-        await started_with_window()
+        end = await window_began() + (load[-1][0] // WINDOW_SECONDS + 1) * WINDOW_SECONDS
         await play(nodes, load, counts_from)
+        is_in_time = time.time() < end
         infos = [await loop.run_in_executor(None, edge.info) for edge in edges]
         asks = sum(int(info["asks"]) for info in infos) / load[-1][0] / count
         waits = [wait for node in nodes for wait in node.waits]
-        return sum(node.admitted for node in nodes), statistics.median(waits), asks
+        return sum(node.admitted for node in nodes), statistics.median(waits), asks, is_in_time
 
 
-async def started_with_window():
-    await asyncio.sleep(WINDOW_SECONDS - time.time() % WINDOW_SECONDS)
+async def window_began():
+    """Waits for the next window, and returns its beginning."""
+    begin = (time.time() // WINDOW_SECONDS + 1) * WINDOW_SECONDS
+    await asyncio.sleep(begin - time.time())
+    return begin
 
 
 def used(path):
@@ -359,7 +367,7 @@ def used(path):
             for run in range(RUNS):
                 load = bursts(count, WARM_SECONDS + PLAY_SECONDS, run)
                 setting = (path, f"{RATE}/s", delay, count, load, WARM_SECONDS)
-                admitted, wait, rate = asyncio.run(play_weir(*setting))
+                admitted, wait, rate, _ = asyncio.run(play_weir(*setting))
                 shares.append(admitted / of_one_bucket(load, WARM_SECONDS))
                 waits.append(wait)
                 asks.append(rate)
@@ -374,7 +382,7 @@ def used(path):
 async def play_counters(count, delay, load):
     sums = {}
     nodes = [SyncedCounter(sums, RATE * WINDOW_SECONDS, delay) for _ in range(count)]
-    await started_with_window()
+    await window_began()
     await play(nodes, load, 0)
     return sum(node.admitted for node in nodes)
 
@@ -387,11 +395,13 @@ def overshoot(path):
         for count in EDGES:
             of_edges, of_counters = [], []
             for run in range(RUNS):
-                # The last is decided before the next window begins.
-                seconds = windows * WINDOW_SECONDS - 2 * delay - 0.1
-                load = bursts(count, seconds, run)
+                # A second before the end all has been spent, and what waits is answered in time.
+                load = bursts(count, windows * WINDOW_SECONDS - 1, run)
                 whole = RATE * WINDOW_SECONDS * windows
-                admitted, _, _ = asyncio.run(play_weir(path, limit, delay, count, load, 0))
+                played = asyncio.run(play_weir(path, limit, delay, count, load, 0))
+                admitted, *_, is_in_time = played
+                if not is_in_time:
+                    raise SystemExit("a request was answered in the next window")
                 of_edges.append(admitted / whole)
                 of_counters.append(asyncio.run(play_counters(count, delay, load)) / whole)
             print(

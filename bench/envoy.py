@@ -21,7 +21,7 @@ from pathlib import Path
 import subject
 
 ROOT = Path(__file__).parents[1]
-RUNS = 3
+RUNS = 5
 LOADS = ((50, 1), (4, 50))  # connections, and streams of each
 METHOD = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit"
 REFERENCE = "github.com/envoyproxy/ratelimit"
