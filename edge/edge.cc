@@ -15,7 +15,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr Nanos kTick = milliseconds{10};
 constexpr Nanos kRttMin = milliseconds{1};
 
 // The policy of a word @NAME, or @NAME with more; nothing for another word.
@@ -91,7 +90,8 @@ EdgeAnswer Edge::DecideOne(const EdgeGroup& group, bool with_limits, std::uint64
   const PassedOn passed_on = {.form = hash, .units = group.units, .sent = now};
   if (!is_up_) return {};
   const bool may_wait = form && form->state.is_asked();
-  if (!may_wait && (!is_hot || (form && form->state.is_not_sliced(now)))) return PassOn(passed_on);
+  const bool may_ask = is_hot && group.may_be_sliced && !(form && form->state.is_not_sliced(now));
+  if (!may_wait && !may_ask) return PassOn(passed_on);
   if (!form) {
     form = AddForm(hash, now);
     if (!form) return PassOn(passed_on);
@@ -103,12 +103,13 @@ EdgeAnswer Edge::DecideOne(const EdgeGroup& group, bool with_limits, std::uint64
   return {.kind = EdgeAnswer::Kind::kWaits};
 }
 
-// All groups are taken from what is in hand, or none. Nothing is asked for ahead unless all are hot
-// and the primary slices them: slices of some would lapse beside the others.
+// All groups are taken from what is in hand, or none. Nothing is asked for ahead unless all are
+// hot, the primary slices them, and none is denied: slices of some would be idle beside the others.
 EdgeAnswer Edge::DecideAll(const EdgeRequest& request, HostInstant now) {
   absl::InlinedVector<Form*, 4> forms;
   bool is_covered = true;
   bool are_hot = true;
+  bool is_denied = false;
   for (const EdgeGroup& group : request.groups) {
     const std::uint64_t hash = HashOf(group);
     const bool is_hot = filter_.Count(hash, now, rtt_);
@@ -116,7 +117,8 @@ EdgeAnswer Edge::DecideAll(const EdgeRequest& request, HostInstant now) {
     if (form) DropEnded(*form, now);
     is_covered = is_covered && form && form->state.Covers(group.units) &&
                  std::ranges::count(forms, form) == 0;
-    are_hot = are_hot && is_hot && !(form && form->state.is_not_sliced(now));
+    are_hot = are_hot && is_hot && group.may_be_sliced && !(form && form->state.is_not_sliced(now));
+    is_denied = is_denied || (form && form->state.Denies(group.units, now));
     forms.push_back(form);
   }
   EdgeAnswer answer = PassOn();
@@ -131,9 +133,8 @@ EdgeAnswer Edge::DecideAll(const EdgeRequest& request, HostInstant now) {
       JoinGroup(one, i, answer);
     }
   }
-  for (const EdgeGroup& group : request.groups) {
-    if (are_hot) AskAhead(group, now);
-  }
+  if (!are_hot || is_denied) return answer;
+  for (const EdgeGroup& group : request.groups) AskAhead(group, now);
   return answer;
 }
 
@@ -185,9 +186,8 @@ void Edge::Renew(Form& form, HostInstant now) {
   const std::optional<SliceAsk> ask = form.state.TryAsk(now, rtt_);
   if (!ask) return;
   const Sent sent = {.form = &form, .slice = ++last_slice_, .at = now};
-  const Nanos life = std::clamp<Nanos>(4 * rtt_, kSliceLifeAskedMin, kSliceLifeAskedMax);
   const std::array numbers = {absl::StrCat(ask->need), absl::StrCat(ask->unit),
-                              absl::StrCat(ask->upto), absl::StrCat(CeilMillis(life))};
+                              absl::StrCat(ask->upto), absl::StrCat(CeilMillis(ask->life))};
   const std::string id = HoldId(sent.slice);
   std::vector<std::string_view> words = {"RL.SLICE"};
   std::ranges::copy(WordsOfForm(form.text), std::back_inserter(words));
@@ -235,7 +235,7 @@ void Edge::TakeAskReply(const Sent& sent, std::string_view reply, HostInstant no
   DropEnded(form, now);
   const std::optional<SliceReply> granted = ReadSliceReply(reply);
   if (!granted) {
-    form.state.MarkNotSliced(now);
+    form.state.MarkNotSliced(now + kNotSlicedFor);
     form.state.EndWaiting([&](const WaitingRequest& request) {
       host_.Answer(request.ticket,
                    PassOn({.form = form.hash, .units = request.units, .sent = now}));
@@ -281,6 +281,7 @@ void Edge::OnLinkUp(HostInstant now) {
   is_up_ = true;
   for (Form& form : forms_.forms()) {
     form.state.DropDenial();
+    form.state.MarkNotSliced(now);
     form.state.set_changes(0);
   }
   std::erase_if(unsettled_, [&](const auto& entry) { return entry.second.stop <= now; });
@@ -323,7 +324,7 @@ void Edge::Tick(HostInstant now) {
 
 std::optional<HostInstant> Edge::next_tick() const {
   if (forms_.size() == 0 || !IsActive(forms_.forms().front(), last_tick_)) return std::nullopt;
-  return last_tick_ + kTick;
+  return last_tick_ + kEdgeTick;
 }
 
 // A form is hot for two windows after its last request, and then lives the last slice that was

@@ -17,7 +17,7 @@ constexpr Nanos kDenialMax = std::chrono::seconds{1};
 constexpr int kShareOfPromise = 8;
 constexpr int kIdleGaps = 4;
 // What a COMMIT needs beside the way to the primary, to arrive in the life of its slice.
-constexpr Nanos kReturnMargin = milliseconds{2};
+constexpr Nanos kReturnMargin = kEdgeTick + milliseconds{2};
 
 // The places of numbers in a row of RL.SLICE.
 enum RowField : std::size_t { kAllowed, kLimit, kRemaining, kRetry, kReset, kGroup, kCost, kKeep };
@@ -58,7 +58,9 @@ EdgeAnswer FormState::Denial(std::int64_t units, bool with_limits, HostInstant n
   const std::int64_t left = hand_.units();
   const Nanos reset = std::max(known.reset_after - (now - denial.sent), Nanos{0});
   const std::int64_t retry =
-      denial.retry_at ? CeilMillis(std::max<Nanos>(*denial.retry_at - now, milliseconds{1})) : -1;
+      denial.retry_at && !IsHopeless(units)
+          ? CeilMillis(std::max<Nanos>(*denial.retry_at - now, milliseconds{1}))
+          : -1;
   EdgeAnswer answer = {.kind = EdgeAnswer::Kind::kVerdict,
                        .numbers = {0, Sum(known.remaining, TokensOf(known.limit_index, left)),
                                    retry, CeilMillis(reset), known.limit_index},
@@ -75,11 +77,17 @@ std::vector<EdgeAnswer::Row> FormState::Rows(bool allowed, std::int64_t units, s
     const auto& n = known.numbers;
     rows.push_back(
         {known.name,
-         {allowed ? 1 : n[kAllowed], n[kLimit], Sum(n[kRemaining], Product(left, n[kCost])),
+         {allowed || n[kRetry] == 0 ? 1 : 0, n[kLimit], Sum(n[kRemaining], Product(left, n[kCost])),
           allowed ? 0 : MillisLeft(n[kRetry], age), MillisLeft(n[kReset], age), 0,
           Product(units, n[kCost]), n[kKeep]}});
   }
   return rows;
+}
+
+bool FormState::IsHopeless(std::int64_t units) const {
+  return std::ranges::any_of(word_.rows, [units](const SliceReply::Row& row) {
+    return Product(units, row.numbers[kCost]) > row.numbers[kLimit];
+  });
 }
 
 std::int64_t FormState::TokensOf(std::int64_t limit_index, std::int64_t units) const {
@@ -104,6 +112,7 @@ std::optional<SliceAsk> FormState::TryAsk(HostInstant now, Nanos rtt) {
   const std::int64_t enough = now < next_ask_ ? 0 : demand_.In(2 * rtt + 2 * kPace);
   const std::int64_t ahead = std::max<std::int64_t>(enough - hand_.units(), 0);
   ask.upto = std::clamp<std::int64_t>(ask.need + ahead, 1, kUnitsMax);
+  ask.life = std::clamp<Nanos>(4 * rtt, kSliceLifeAskedMin, kSliceLifeAskedMax);
   ask_ = ask;
   return ask;
 }
@@ -113,7 +122,9 @@ std::int64_t FormState::TakeGrant(const SliceReply& reply, std::uint64_t number,
                                   AnswerTo answer) {
   const SliceAsk ask = *std::exchange(ask_, std::nullopt);
   const bool is_sliced = reply.life > Nanos{0};
-  if (!is_sliced) MarkNotSliced(now);
+  if (!is_sliced) {
+    MarkNotSliced(now + (ask.life > kSliceLifeAskedMin ? kNotSlicedForSoLong : kNotSlicedFor));
+  }
   word_ = {reply.numbers, sent, reply.rows};
   const bool is_granted = reply.granted >= ask.need;
   bool is_uncounted = ask.need > 0;
@@ -134,7 +145,11 @@ std::int64_t FormState::TakeGrant(const SliceReply& reply, std::uint64_t number,
   } else if (left > 0 && is_sliced && !is_late) {
     to_return.push_back(slice);
   }
-  PaceAsks(is_kept, is_late, sent);
+  if (ask.upto > ask.need) {
+    PaceAsks(is_kept, is_late, sent);
+  } else if (is_granted && denial_ && ask.unit < denial_->units) {
+    next_ask_ = now;  // Only larger requests have been denied.
+  }
   denial_.reset();
   const bool is_denied = reply.retry_after > Nanos{0} && !is_void;
   if (is_denied) {

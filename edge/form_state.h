@@ -36,11 +36,15 @@
 
 namespace weir {
 
+// The time between two looks for slices to be given back.
+inline constexpr Nanos kEdgeTick = std::chrono::milliseconds{10};
 // The shortest and the longest life that is asked for; between them 4 RTT.
 inline constexpr Nanos kSliceLifeAskedMin = std::chrono::milliseconds{250};
 inline constexpr Nanos kSliceLifeAskedMax = std::chrono::seconds{2};
-// How long a form is passed on, request by request, after the primary has refused to slice it.
+// How long a form is passed on, request by request, after the primary has refused to slice it. If a
+// longer life was asked for than the shortest, as after a stall, it may be sliced soon again.
 inline constexpr Nanos kNotSlicedFor = std::chrono::seconds{10};
+inline constexpr Nanos kNotSlicedForSoLong = std::chrono::milliseconds{500};
 
 // A request that waits for the reply to an ask.
 struct WaitingRequest {
@@ -55,15 +59,16 @@ struct SliceAsk {
   std::int64_t need = 0;
   std::int64_t unit = 1;
   std::int64_t upto = 1;
+  Nanos life = kSliceLifeAskedMin;
 };
 
 class FormState {
  public:
   using AnswerTo = absl::FunctionRef<void(const WaitingRequest&, const EdgeAnswer&)>;
 
-  // Notes a request.
+  // Notes a request. One that can never be admitted is no demand.
   void Count(std::int64_t units, HostInstant now, Nanos rtt) {
-    demand_.Count(units, now, rtt);
+    demand_.Count(IsHopeless(units) ? 0 : units, now, rtt);
     last_ = now;
   }
 
@@ -103,7 +108,7 @@ class FormState {
                                        std::vector<Slice>& to_return, AnswerTo answer);
   // No ask is in flight any more. Tells of each request that waited.
   void EndWaiting(absl::FunctionRef<void(const WaitingRequest&)> tell);
-  void MarkNotSliced(HostInstant now) { not_sliced_until_ = now + kNotSlicedFor; }
+  void MarkNotSliced(HostInstant until) { not_sliced_until_ = until; }
   // Takes the denial of a request that was passed on.
   void TakeDenial(const DenialReply& denial, std::int64_t units, HostInstant sent);
 
@@ -140,6 +145,8 @@ class FormState {
     bool has_rows;  // those of word_
   };
 
+  // Whether one of the limits is less than the units take of it, by the primary's last word.
+  [[nodiscard]] bool IsHopeless(std::int64_t units) const;
   [[nodiscard]] EdgeAnswer Admission(std::int64_t units, bool with_limits, std::int64_t left,
                                      HostInstant now) const;
   // The rows of an answer, with so many units left at the edge.

@@ -17,6 +17,16 @@ bool MayHaveOwnCost(std::string_view limit) {
   return limit.starts_with('@') || limit.find("cost=") != std::string_view::npos;
 }
 
+// Whether the limit is written with an option by which the primary slices nothing. An edge does not
+// see those of a policy.
+bool IsNeverSliced(std::string_view limit) {
+  const std::size_t options = limit.find(',');
+  if (options == std::string_view::npos) return false;
+  limit.remove_prefix(options);
+  return limit.find(",ban=") != std::string_view::npos ||
+         limit.find(",shadow") != std::string_view::npos;
+}
+
 bool ReadGroup(std::span<const std::string_view> all, WordReader& words, EdgeGroup& group) {
   if (words.AtEnd()) return false;
   const std::size_t begin = words.before().size();
@@ -24,6 +34,7 @@ bool ReadGroup(std::span<const std::string_view> all, WordReader& words, EdgeGro
   while (words.HasLimit()) words.Read();
   group.words = all.subspan(begin, words.before().size() - begin);
   if (group.words.size() < 2) return false;
+  group.may_be_sliced = std::ranges::none_of(group.words.subspan(1), IsNeverSliced);
   if (!words.TryKeyword(Keyword::kCost)) return true;
   const absl::StatusOr<std::int64_t> units = words.ReadCost();
   if (!units.ok() || *units == 0 || *units > kUnitsMax) return false;

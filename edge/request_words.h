@@ -28,6 +28,7 @@ struct EdgeGroup {
   std::span<const std::string_view> words;  // the key and its limits
   std::string_view cost;                    // the number of COST, if it belongs to the form
   std::int64_t units = 1;                   // 1 .. kUnitsMax
+  bool may_be_sliced = true;                // No limit is written with ban= or shadow.
 };
 
 struct EdgeRequest {

@@ -18,8 +18,6 @@
 namespace weir {
 namespace {
 
-constexpr int kRttWeight = 8;  // of what was measured before, against one measurement
-
 // An error of a server that a client is to leave for another one.
 bool IsOfNoPrimary(std::string_view reply) {
   constexpr std::array<std::string_view, 3> kErrors = {"-READONLY ", "-LOADING ", "-MASTERDOWN "};
@@ -222,8 +220,6 @@ void EdgeDesk::OnReply(std::string_view reply) {
   Expected expected = std::move(expected_.front());
   expected_.pop_front();
   heard_ = now_;
-  const Nanos time = now_ - expected.sent;
-  rtt_ = rtt_ == Nanos{0} ? time : rtt_ + (time - rtt_) / kRttWeight;
   if (!expected.asked) return edge_.OnReply(reply, now_);
   if (DecidesHere(*expected.asked->spec)) {
     edge_.OnPassedReply(expected.passed_on, reply, now_);
@@ -282,7 +278,7 @@ void EdgeDesk::WakeAll() {
 
 HostInstant EdgeDesk::silence_end() const {
   const Nanos ack_timeout = worker_.services.settings.Get(&Options::ack_timeout);
-  const Nanos silence = std::max({Nanos{kEdgeSilenceMax}, 8 * rtt_, 2 * ack_timeout});
+  const Nanos silence = std::max({Nanos{kEdgeSilenceMax}, 8 * edge_.rtt(), 2 * ack_timeout});
   return std::max(expected_.front().sent, heard_) + silence;
 }
 
@@ -323,8 +319,8 @@ void EdgeDesk::ShowNumbers() {
   numbers_.wasted = counts.wasted;
   numbers_.forms = edge_.forms();
   numbers_.in_hand = static_cast<std::uint64_t>(edge_.in_hand());
-  const bool is_up = link_.is_up();
-  numbers_.rtt_us = is_up ? static_cast<std::uint64_t>(rtt_ / std::chrono::microseconds{1}) : 0;
+  const Nanos rtt = link_.is_up() ? edge_.rtt() : Nanos{0};
+  numbers_.rtt_us = static_cast<std::uint64_t>(rtt / std::chrono::microseconds{1});
 }
 
 void BecomeEdge(IoThread& thread, const SharedTlsContext* tls) {

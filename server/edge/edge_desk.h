@@ -130,7 +130,6 @@ class EdgeDesk final : public EdgePort, private EdgeLink::Owner, private Edge::H
   absl::flat_hash_map<std::uint64_t, Waiting> waiting_;  // by their tickets
   std::uint64_t last_ticket_ = 0;
   std::vector<std::shared_ptr<ClientRecord>> to_wake_;
-  Nanos rtt_{0};         // smoothed
   HostInstant now_{};    // of the present step; never goes back
   HostInstant heard_{};  // of the last reply
   bool has_left_ = false;
