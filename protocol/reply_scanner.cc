@@ -91,6 +91,7 @@ ReplyScanner::Result ReplyScanner::ScanValue(std::string_view input) {
   }
   const std::string_view line = rest.substr(0, end);
   if (line.empty() || line.size() > kReplyLineBytesMax) return Result::kStrange;
+  if (std::ranges::any_of(line, IsControl)) return Result::kStrange;  // such as half an end
   std::size_t size = line.size() + kEnd.size();
   std::size_t elements = 0;
   const char kind = line.front();

@@ -51,8 +51,6 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline char* WriteNumberLineBefore(char* at, char t
   return at;
 }
 
-bool IsControl(char byte) { return static_cast<unsigned char>(byte) < 0x20 || byte == 0x7f; }
-
 }  // namespace
 
 void RespWriter::set_protocol(int version) noexcept {

@@ -35,6 +35,11 @@ namespace weir {
 // quote.
 inline constexpr std::size_t kErrorBytesMax = 512;
 
+// A byte that no line of a reply has: not a status, nor an error, nor a number.
+[[nodiscard]] constexpr bool IsControl(char byte) noexcept {
+  return static_cast<unsigned char>(byte) < 0x20 || byte == 0x7f;
+}
+
 class RespWriter {
  public:
   // Appends to `out`, which must outlive the writer. Writes RESP2 until set_protocol.

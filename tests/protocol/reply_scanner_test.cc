@@ -70,6 +70,7 @@ TEST(ReplyScannerTest, RefusesWhatIsNoReplyOrTooLarge) {
        {std::string("HTTP/1.1 400\r\n"), std::string("\r\n"), std::string(":x\r\n"),
         std::string("$-2\r\n"), std::string("$x\r\n"), std::string("%-1\r\n"),
         std::string("$1\r\nab\r\n"), std::string("$99999999\r\n"), std::string("*99999999\r\n"),
+        std::string("+a\nb\r\n"), std::string("-a\rb\r\n"),
         std::string(2 * kReplyLineBytesMax, '+')}) {
     EXPECT_EQ(ReplyScanner().Scan(bytes), Result::kStrange) << bytes.substr(0, 20);
   }
