@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -70,7 +71,7 @@ struct Metadata::Field {
 struct Rule {
   static constexpr std::uint32_t kNoParent = UINT32_MAX;
 
-  std::uint32_t line = 0;            // of its key in the file
+  std::uint32_t line = 0;            // of its key in the file; 0: it is from no file
   std::uint32_t parent = kNoParent;  // the place of the rule above it; kNoParent on level 1
   std::string key;                   // not empty
   std::string value;                 // empty: any
@@ -104,11 +105,11 @@ struct RuleRemark {
   std::string text;
 };
 
-// A file of rules.
+// A file of rules, or what a control plane has sent under one name.
 struct RuleFile {
-  std::string path;    // as in errors
-  std::string domain;  // 1 to kDomainBytesMax bytes
-  std::uint32_t domain_line = 0;
+  std::string path;               // as in errors; or that name
+  std::string domain;             // 1 to kDomainBytesMax bytes
+  std::uint32_t domain_line = 0;  // 0: it is from no file
   std::optional<OnNoMatch> on_no_match;
   std::optional<HitsWay> hits;
   std::vector<Rule> rules;          // at most kRulesMax
@@ -120,9 +121,23 @@ struct RuleFile {
   return Quote(rule.value.empty() ? rule.key : absl::StrCat(rule.key, ": ", rule.value));
 }
 
-// "a.yaml:3"
-[[nodiscard]] inline std::string PlaceOf(const RuleFile& file, const Rule& rule) {
-  return absl::StrCat(file.path, ":", rule.line);
+// The way to a rule: "user > path: /api/*". `rules`: those among which `parent` counts.
+[[nodiscard]] inline std::string RulePath(std::span<const Rule> rules, const Rule& rule) {
+  const std::string own = rule.value.empty() ? rule.key : absl::StrCat(rule.key, ": ", rule.value);
+  if (rule.parent == Rule::kNoParent) return own;
+  return absl::StrCat(RulePath(rules, rules[rule.parent]), " > ", own);
+}
+
+// "a.yaml:3", or the name alone of what is from no file.
+[[nodiscard]] inline std::string PlaceText(const RuleFile& file, std::uint32_t line) {
+  return line == 0 ? file.path : absl::StrCat(file.path, ":", line);
+}
+
+// "a.yaml:3"; "shop: user > path: /api/*" if it is from no file.
+[[nodiscard]] inline std::string PlaceText(const RuleFile& file, std::span<const Rule> rules,
+                                           const Rule& rule) {
+  const std::string place = PlaceText(file, rule.line);
+  return rule.line == 0 ? absl::StrCat(place, ": ", RulePath(rules, rule)) : place;
 }
 
 }  // namespace weir

@@ -13,10 +13,10 @@
 #include "absl/strings/str_join.h"
 
 #include "core/base/file_text.h"
-#include "core/base/ignore_case.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
 #include "core/words/limit_grammar.h"
+#include "rls/rule_checks.h"
 #include "rls/yaml_document.h"
 
 namespace weir {
@@ -48,28 +48,6 @@ constexpr std::array<FlagRow, 5> kFlags = {{{"shadow_mode", &Rule::shadow_mode},
                                             {"detailed_metric", &Rule::detailed_metric},
                                             {"value_to_metric", &Rule::value_to_metric},
                                             {"share_threshold", &Rule::share_threshold}}};
-
-// A unit in the language of limits: 2 months are "60d".
-struct UnitRow {
-  std::string_view name;
-  RuleUnit unit;
-  std::int64_t factor;
-  std::string_view period_unit;
-  std::int64_t multiplier_max;  // so that the period is at most kPeriodMax
-};
-constexpr UnitRow UnitOf(std::string_view name, RuleUnit unit, std::int64_t factor,
-                         std::string_view period_unit, Nanos length) {
-  return {name, unit, factor, period_unit, kPeriodMax / (length * factor)};
-}
-constexpr std::array<UnitRow, 7> kUnits = {
-    UnitOf("second", RuleUnit::kSecond, 1, "s", std::chrono::seconds{1}),
-    UnitOf("minute", RuleUnit::kMinute, 1, "m", std::chrono::minutes{1}),
-    UnitOf("hour", RuleUnit::kHour, 1, "h", std::chrono::hours{1}),
-    UnitOf("day", RuleUnit::kDay, 1, "d", std::chrono::days{1}),
-    UnitOf("week", RuleUnit::kWeek, 1, "w", std::chrono::weeks{1}),
-    UnitOf("month", RuleUnit::kMonth, 30, "d", std::chrono::days{1}),
-    UnitOf("year", RuleUnit::kYear, 365, "d", std::chrono::days{1}),
-};
 
 std::string List(Names names) {
   return absl::StrJoin(names, ", ", [](std::string* out, std::string_view name) {
@@ -117,11 +95,11 @@ class RuleReader {
 
   absl::Status Read() {
     const YamlNode& root = document_.root();
-    if (root.kind == YamlNode::Kind::kNull) return Wrong(root, kNoDomain);
+    if (root.kind == YamlNode::Kind::kNull) return At(root, CheckDomain(""));
     const absl::StatusOr<Fields> fields = FieldsOf(root, kFileKeys);
     if (!fields.ok()) return fields.status();
     WEIR_RETURN_IF_ERROR(ReadText(*fields, "domain", kDomainBytesMax, file_.domain));
-    if (file_.domain.empty()) return Wrong(root, kNoDomain);
+    WEIR_RETURN_IF_ERROR(At(root, CheckDomain(file_.domain)));
     file_.domain_line = fields->Find("domain")->value->line;
     WEIR_RETURN_IF_ERROR(ReadChoice(*fields, "on_no_match", "ok", OnNoMatch::kOk, "deny",
                                     OnNoMatch::kDeny, file_.on_no_match));
@@ -133,10 +111,12 @@ class RuleReader {
   RuleFile&& file() && { return std::move(file_); }
 
  private:
-  static constexpr std::string_view kNoDomain = "domain is missing or empty";
-
   [[nodiscard]] absl::Status Wrong(const YamlNode& where, std::string_view what) const {
     return document_.Wrong(where, what);
+  }
+  // The error of a check with the place of a node.
+  [[nodiscard]] absl::Status At(const YamlNode& where, const absl::Status& checked) const {
+    return checked.ok() ? checked : Wrong(where, StdView(checked.message()));
   }
   // The error for a field whose text is none of those that may stand there.
   [[nodiscard]] absl::Status WrongText(const YamlField& field, std::string_view right) const {
@@ -215,9 +195,7 @@ class RuleReader {
     if (field == nullptr) return absl::OkStatus();
     const auto list = document_.Elements(*field->value);
     if (!list.ok()) return list.status();
-    if (level > kRuleLevelsMax && !list->empty()) {
-      return Wrong(*field->key, absl::StrCat("more than ", kRuleLevelsMax, " levels"));
-    }
+    if (!list->empty()) WEIR_RETURN_IF_ERROR(At(*field->key, CheckRuleLevel(level)));
     for (const YamlNode* descriptor : *list) {
       WEIR_RETURN_IF_ERROR(ReadDescriptor(*descriptor, parent, level));
     }
@@ -230,7 +208,7 @@ class RuleReader {
     Rule rule;
     rule.parent = parent;
     WEIR_RETURN_IF_ERROR(ReadText(*fields, "key", kRuleTextBytesMax, rule.key));
-    if (rule.key.empty()) return Wrong(node, "a descriptor has no key");
+    WEIR_RETURN_IF_ERROR(At(node, CheckRuleKey(rule.key)));
     rule.line = fields->Find("key")->value->line;
     WEIR_RETURN_IF_ERROR(ReadText(*fields, "value", kRuleTextBytesMax, rule.value));
     for (const FlagRow& row : kFlags) {
@@ -242,12 +220,10 @@ class RuleReader {
     }
     WEIR_RETURN_IF_ERROR(ReadLimit(*fields, rule));
     if (const YamlField* const metadata = fields->Find("metadata")) {
-      std::size_t bytes = 0;
-      WEIR_RETURN_IF_ERROR(ReadMetadataMap(*metadata->value, 1, bytes, rule.metadata));
+      MetadataBound bound;
+      WEIR_RETURN_IF_ERROR(ReadMetadataMap(*metadata->value, 1, bound, rule.metadata));
     }
-    if (file_.rules.size() == kRulesMax) {
-      return Wrong(node, absl::StrCat("more than ", kRulesMax, " rules"));
-    }
+    WEIR_RETURN_IF_ERROR(At(node, CheckRuleCount(file_.rules.size())));
     file_.rules.push_back(std::move(rule));
     return ReadDescriptors(*fields, static_cast<std::uint32_t>(file_.rules.size() - 1), level + 1);
   }
@@ -266,7 +242,7 @@ class RuleReader {
       // A number beside it is passed over, as by the reference.
       WEIR_RETURN_IF_ERROR(StandAlone(*fields, "unlimited",
                                       {"unit", "unit_multiplier", "algorithm", "burst", "limits"}));
-      limit.limits = {{.limit = Limit::Unlimited(), .cost = {}, .keep = {}, .label = {}}};
+      SetUnlimited(limit);
       return absl::OkStatus();
     }
     if (fields->Find("limits") == nullptr) return ReadUnitAndNumber(*fields, limit);
@@ -279,7 +255,7 @@ class RuleReader {
                           std::initializer_list<std::string_view> others) const {
     for (const std::string_view other : others) {
       if (const YamlField* const field = fields.Find(other)) {
-        return Wrong(*field->key, absl::StrCat(AbslView(other), " stands beside ", AbslView(name)));
+        return At(*field->key, StandsBeside(other, name));
       }
     }
     return absl::OkStatus();
@@ -295,11 +271,7 @@ class RuleReader {
       if (!replaced.ok()) return replaced.status();
       std::string name;
       WEIR_RETURN_IF_ERROR(ReadText(*replaced, "name", kRuleTextBytesMax, name));
-      if (name.empty()) return Wrong(*node, "replaces has an entry without a name");
-      if (name == limit.name) {
-        return Wrong(*node, absl::StrCat("replaces names its own limit ", Quote(name)));
-      }
-      limit.replaces.push_back(std::move(name));
+      WEIR_RETURN_IF_ERROR(At(*node, AddReplaced(std::move(name), limit)));
     }
     return absl::OkStatus();
   }
@@ -308,29 +280,23 @@ class RuleReader {
     const YamlField* const unit_field = fields.Find("unit");
     std::string unit_word;
     WEIR_RETURN_IF_ERROR(ReadText(fields, "unit", kRuleTextBytesMax, unit_word));
-    const auto unit = std::ranges::find_if(
-        kUnits, [&](const UnitRow& row) { return EqualsIgnoreCase(row.name, unit_word); });
-    if (unit == kUnits.end()) {
-      std::array<std::string_view, kUnits.size()> names;
-      std::ranges::transform(kUnits, names.begin(), &UnitRow::name);
-      return Wrong(unit_field == nullptr ? fields.map() : *unit_field->value,
-                   absl::StrCat("unknown unit ", Quote(unit_word), " (", List(names), ")"));
-    }
-    limit.unit = unit->unit;
+    const absl::StatusOr<const RuleUnitRow*> unit = FindRuleUnit(unit_word);
+    WEIR_RETURN_IF_ERROR(
+        At(unit_field == nullptr ? fields.map() : *unit_field->value, unit.status()));
     std::int64_t multiplier = 1;
-    WEIR_RETURN_IF_ERROR(ReadNumberUpTo(fields, "unit_multiplier", 1, unit->multiplier_max,
+    WEIR_RETURN_IF_ERROR(ReadNumberUpTo(fields, "unit_multiplier", 1, (*unit)->multiplier_max,
                                         " (9 years)", multiplier));
-    limit.unit_multiplier = static_cast<std::uint32_t>(multiplier);
     std::int64_t number = 0;
     WEIR_RETURN_IF_ERROR(ReadNumberUpTo(fields, "requests_per_unit", 0, UINT32_MAX,
                                         " (unlimited: true for more)", number));
-    limit.requests_per_unit = static_cast<std::uint32_t>(number);
     RemarkOnNumber(fields, number);
-    const std::string rate = absl::StrCat(std::min(number, kWindowCountMax), "/",
-                                          multiplier * unit->factor, AbslView(unit->period_unit));
     const absl::StatusOr<std::string> options = AlgorithmOf(fields);
     if (!options.ok()) return options.status();
-    return AddWord(fields.map(), number == 0 ? "none" : absl::StrCat(rate, *options), limit);
+    return At(fields.map(), SetRate({.unit = **unit,
+                                     .multiplier = multiplier,
+                                     .requests = static_cast<std::uint32_t>(number),
+                                     .options = *options},
+                                    limit));
   }
 
   void RemarkOnNumber(const Fields& fields, std::int64_t number) {
@@ -359,13 +325,6 @@ class RuleReader {
                  absl::StrCat("unknown algorithm ", Quote(algorithm), " (fixed, bucket, sliding)"));
   }
 
-  absl::Status AddWord(const YamlNode& where, std::string_view text, RuleLimit& limit) {
-    absl::StatusOr<PolicyLimits> read = ParsePolicyLimits({&text, 1});
-    if (!read.ok()) return Wrong(where, StdView(read.status().message()));
-    limit.limits.push_back(std::move(read->front()));
-    return absl::OkStatus();
-  }
-
   absl::Status ReadWords(const Fields& fields, RuleLimit& limit) {
     const YamlNode& node = *fields.Find("limits")->value;
     const auto words = document_.Elements(node);
@@ -376,7 +335,7 @@ class RuleReader {
     for (const YamlNode* word : *words) {
       const absl::StatusOr<std::string_view> text = document_.Text(*word, kRuleTextBytesMax);
       if (!text.ok()) return text.status();
-      WEIR_RETURN_IF_ERROR(AddWord(*word, *text, limit));
+      WEIR_RETURN_IF_ERROR(At(*word, AddLimitWord(*text, limit)));
       const PolicyLimit& read = limit.limits.back();
       if (!read.limit.has_bucket() || read.limit.is_held() || read.limit.shape().shadow ||
           read.cost || !read.label.empty()) {
@@ -388,41 +347,35 @@ class RuleReader {
     return absl::OkStatus();
   }
 
-  absl::Status ReadMetadataMap(const YamlNode& node, int level, std::size_t& bytes,
+  absl::Status ReadMetadataMap(const YamlNode& node, int level, MetadataBound& bound,
                                Metadata::Map& map) {
     const absl::StatusOr<std::vector<YamlField>> fields = document_.Fields(node);
     if (!fields.ok()) return fields.status();
     for (const YamlField& field : *fields) {
-      bytes += field.name().size();
+      bound.AddKey(field.name());
       map.push_back({.key = std::string(field.name()), .metadata = {}});
-      WEIR_RETURN_IF_ERROR(ReadMetadata(*field.value, level + 1, bytes, map.back().metadata));
+      WEIR_RETURN_IF_ERROR(ReadMetadata(*field.value, level + 1, bound, map.back().metadata));
     }
     return absl::OkStatus();
   }
 
-  // `level` is 1 for the map of the rule; `bytes` are those of the rule so far.
-  absl::Status ReadMetadata(const YamlNode& node, int level, std::size_t& bytes,
+  absl::Status ReadMetadata(const YamlNode& node, int level, MetadataBound& bound,
                             Metadata& metadata) {
-    bytes += sizeof(double) + node.text.size();
-    if (bytes > kMetadataBytesMax) {
-      return Wrong(node, absl::StrCat("metadata has more than ", kMetadataBytesMax, " bytes"));
-    }
+    WEIR_RETURN_IF_ERROR(At(node, bound.AddValue(node.text.size())));
     const bool is_scalar = node.kind == YamlNode::Kind::kNull || node.kind == YamlNode::Kind::kText;
     if (is_scalar) {
       ReadScalar(node, metadata);
       return absl::OkStatus();
     }
-    if (level > kMetadataLevelsMax) {
-      return Wrong(node, absl::StrCat("metadata is more than ", kMetadataLevelsMax, " deep"));
-    }
+    WEIR_RETURN_IF_ERROR(At(node, MetadataBound::CheckLevel(level)));
     if (node.kind == YamlNode::Kind::kMap) {
-      return ReadMetadataMap(node, level, bytes, metadata.value.emplace<Metadata::Map>());
+      return ReadMetadataMap(node, level, bound, metadata.value.emplace<Metadata::Map>());
     }
     const auto list = document_.Elements(node);
     if (!list.ok()) return list.status();
     auto& elements = metadata.value.emplace<Metadata::List>();
     for (const YamlNode* element : *list) {
-      WEIR_RETURN_IF_ERROR(ReadMetadata(*element, level + 1, bytes, elements.emplace_back()));
+      WEIR_RETURN_IF_ERROR(ReadMetadata(*element, level + 1, bound, elements.emplace_back()));
     }
     return absl::OkStatus();
   }

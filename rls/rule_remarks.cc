@@ -66,10 +66,10 @@ std::vector<std::string> RemarksOn(std::span<const RuleFile> files) {
     std::vector<RuleRemark> remarks = file.remarks;
     for (const Rule& rule : file.rules) {
       if (const PlacedPattern* const taker = TakerOf(file, rule, patterns[LevelOf(file, rule)])) {
-        remarks.push_back(
-            {rule.line,
-             absl::StrCat(DescriptorText(rule), " is never met: ", DescriptorText(*taker->rule),
-                          " in ", PlaceOf(*taker->file, *taker->rule), " fits all that it fits")});
+        remarks.push_back({rule.line, absl::StrCat(DescriptorText(rule), " is never met: ",
+                                                   DescriptorText(*taker->rule), " in ",
+                                                   PlaceText(*taker->file, taker->rule->line),
+                                                   " fits all that it fits")});
       }
       if (!rule.limit) continue;
       for (const std::string& name : rule.limit->replaces) {

@@ -12,19 +12,23 @@
 #include "core/base/check.h"
 #include "core/base/file_text.h"
 #include "core/base/quote.h"
+#include "core/base/status.h"
+#include "rls/rule_checks.h"
 
 namespace weir {
 namespace {
 
 constexpr std::size_t kKeyHashBytes = 16;
 
-// `rule` of `file` has the key and value of `other` of `other_file`.
-absl::Status StandsTwice(const RuleFile& file, const Rule& rule, const RuleFile& other_file,
-                         const Rule& other) {
-  const std::string place = &file == &other_file ? absl::StrCat("at line ", other.line)
-                                                 : absl::StrCat("in ", PlaceOf(other_file, other));
-  return WrongAt(file.path, rule.line,
-                 absl::StrCat("the descriptor ", DescriptorText(rule), " stands ", place, ", too"));
+// `rule` of `file` has the key and value of `other` of `other_file`. `rules`: of all files.
+absl::Status StandsTwice(std::span<const Rule> rules, const RuleFile& file, const Rule& rule,
+                         const RuleFile& other_file, const Rule& other) {
+  std::string where = absl::StrCat("in ", PlaceText(other_file, other.line), ", too");
+  if (&file == &other_file) {
+    where = other.line == 0 ? "twice" : absl::StrCat("at line ", other.line, ", too");
+  }
+  return WrongAt(PlaceText(file, rules, rule),
+                 absl::StrCat("the descriptor ", DescriptorText(rule), " stands ", where));
 }
 
 template <typename T>
@@ -82,8 +86,8 @@ absl::StatusOr<RuleTree> RuleTree::Create(std::vector<RuleFile> files, bool merg
     const auto first = static_cast<std::uint32_t>(tree.rules_.size());
     for (Rule& read : files[i].rules) {
       const auto place = static_cast<std::uint32_t>(tree.rules_.size());
-      if (place == kRulesMax) {
-        return WrongAt(files[i].path, read.line, absl::StrCat("more than ", kRulesMax, " rules"));
+      if (const absl::Status fits = CheckRuleCount(place); !fits.ok()) {
+        return WrongAt(PlaceText(files[i], read.line), StdView(fits.message()));
       }
       Rule& rule = tree.rules_.emplace_back(std::move(read));
       LevelId level = domain_of_file[i];
@@ -94,7 +98,7 @@ absl::StatusOr<RuleTree> RuleTree::Create(std::vector<RuleFile> files, bool merg
       const Child child{level, rule.key, rule.value};
       const auto [other, is_new] = tree.children_.try_emplace(child, place);
       if (!is_new) {
-        return StandsTwice(files[i], rule, files[file_of_rule[other->second]],
+        return StandsTwice(tree.rules_, files[i], rule, files[file_of_rule[other->second]],
                            tree.rules_[other->second]);
       }
       level_of_rule.push_back(level);
@@ -161,14 +165,14 @@ absl::StatusOr<std::uint32_t> RuleTree::DomainOf(const RuleFile& file, bool merg
   }
   for (const RuleFile& other : files) {
     if (other.domain != file.domain) continue;
-    const std::string place = absl::StrCat(other.path, ":", other.domain_line);
+    const std::string place = PlaceText(other, other.domain_line);
     if (!merge_domains) {
-      return WrongAt(file.path, file.domain_line,
+      return WrongAt(PlaceText(file, file.domain_line),
                      absl::StrCat("domain ", Quote(file.domain), " stands in ", place,
                                   ", too (--rls-merge-domains joins them)"));
     }
     if (Differ(other.on_no_match, file.on_no_match) || Differ(other.hits, file.hits)) {
-      return WrongAt(file.path, file.domain_line,
+      return WrongAt(PlaceText(file, file.domain_line),
                      absl::StrCat("domain ", Quote(file.domain), " of ", place,
                                   " has another on_no_match or hits"));
     }

@@ -18,6 +18,7 @@
 #include "core/base/file_text.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
+#include "rls/rule_checks.h"
 
 namespace weir {
 namespace {
@@ -255,9 +256,8 @@ absl::StatusOr<std::string_view> YamlDocument::Text(const YamlNode& scalar,
   if (scalar.kind != YamlNode::Kind::kText && scalar.kind != YamlNode::Kind::kNull) {
     return Wrong(scalar, absl::StrCat("expected a text, got ", NounOf(scalar)));
   }
-  if (scalar.text.size() > bytes_max) {
-    return Wrong(scalar, absl::StrCat(Quote(scalar.text), " has more than ", bytes_max, " bytes"));
-  }
+  const absl::Status fits = CheckRuleText(scalar.text, bytes_max);
+  if (!fits.ok()) return Wrong(scalar, StdView(fits.message()));
   return scalar.text;
 }
 

@@ -34,10 +34,14 @@ absl::StatusOr<std::string> ReadFileText(const std::string& path, std::string_vi
 }
 
 absl::Status WrongAt(const std::string& path, std::size_t line, std::string_view what) {
-  std::string text(what);
+  return WrongAt(absl::StrCat(path, ":", line), what);
+}
+
+absl::Status WrongAt(std::string_view place, std::string_view what) {
+  std::string text = absl::StrCat(AbslView(place), ": ", AbslView(what));
   std::ranges::replace_if(
       text, [](unsigned char c) { return absl::ascii_iscntrl(c); }, '?');
-  return absl::InvalidArgumentError(absl::StrCat(path, ":", line, ": ", text));
+  return absl::InvalidArgumentError(text);
 }
 
 }  // namespace weir

@@ -20,5 +20,7 @@ namespace weir {
 // `what` is written as '?'.
 [[nodiscard]] absl::Status WrongAt(const std::string& path, std::size_t line,
                                    std::string_view what);
+// Likewise with a place in other words, whose control bytes are written as '?', too.
+[[nodiscard]] absl::Status WrongAt(std::string_view place, std::string_view what);
 
 }  // namespace weir

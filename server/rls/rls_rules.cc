@@ -39,7 +39,7 @@ absl::StatusOr<std::shared_ptr<const RlsRules::Set>> ReadRules(const Options& op
   for (const std::string& path : paths->files) {
     absl::StatusOr<RuleFile> file = ReadRuleFile(path);
     if (!file.ok()) return file.status();
-    for (const Rule& rule : file->rules) places.push_back(PlaceOf(*file, rule));
+    for (const Rule& rule : file->rules) places.push_back(PlaceText(*file, file->rules, rule));
     files.push_back(*std::move(file));
   }
   absl::StatusOr<RuleTree> tree = RuleTree::Create(std::move(files), options.rls_merge_domains);
