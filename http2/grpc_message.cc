@@ -9,13 +9,17 @@ constexpr std::size_t kPrefixBytes = 5;
 
 }  // namespace
 
-GrpcBody LookAtGrpcBody(std::string_view body) noexcept {
-  if (!body.empty() && body[0] != 0) return GrpcBody::kCompressed;
-  if (body.size() < kPrefixBytes) return GrpcBody::kIncomplete;
+std::size_t GrpcPrefixedBytes(std::string_view body) noexcept {
   std::size_t length = 0;
   for (const char byte : body.substr(1, 4)) length = length << 8 | static_cast<std::uint8_t>(byte);
-  if (length > kGrpcMessageBytesMax) return GrpcBody::kTooLong;
-  const std::size_t whole = kPrefixBytes + length;
+  return kPrefixBytes + length;
+}
+
+GrpcBody LookAtGrpcBody(std::string_view body, std::size_t message_bytes_max) noexcept {
+  if (!body.empty() && body[0] != 0) return GrpcBody::kCompressed;
+  if (body.size() < kPrefixBytes) return GrpcBody::kIncomplete;
+  const std::size_t whole = GrpcPrefixedBytes(body);
+  if (whole - kPrefixBytes > message_bytes_max) return GrpcBody::kTooLong;
   if (body.size() < whole) return GrpcBody::kIncomplete;
   return body.size() == whole ? GrpcBody::kMessage : GrpcBody::kTooMany;
 }

@@ -11,6 +11,7 @@
 
 #include "core/base/check.h"
 #include "core/base/heap_bytes.h"
+#include "http2/http2_library.h"
 
 namespace weir {
 namespace {
@@ -55,54 +56,20 @@ void* Reallocate(void* memory, std::size_t bytes, void* counter) {
   return moved;
 }
 
-std::vector<nghttp2_nv> ForLibrary(std::span<const Http2Field> fields) {
-  std::vector<nghttp2_nv> result;
-  result.reserve(fields.size());
-  // nghttp2 copies the bytes, and changes none.
-  const auto bytes = [](std::string_view text) {
-    return reinterpret_cast<std::uint8_t*>(const_cast<char*>(text.data()));
-  };
-  for (const auto& [name, value] : fields) {
-    result.push_back({bytes(name), bytes(value), name.size(), value.size(), NGHTTP2_NV_FLAG_NONE});
-  }
-  return result;
-}
-
-std::string_view Text(const std::uint8_t* bytes, std::size_t size) {
-  return {reinterpret_cast<const char*>(bytes), size};
-}
-
-// Of nghttp2's functions that can fail for a lack of memory alone.
-void RequireMemory(int result) { WEIR_CHECK(result == 0); }
-
-template <typename T, void (*kDelete)(T*)>
-struct Deleter {
-  void operator()(T* object) const noexcept { kDelete(object); }
-};
-using Options = std::unique_ptr<nghttp2_option, Deleter<nghttp2_option, nghttp2_option_del>>;
-
-Options MakeOptions() {
-  nghttp2_option* made = nullptr;
-  RequireMemory(nghttp2_option_new(&made));
-  Options options(made);
-  nghttp2_option_set_no_auto_window_update(made, 1);
-  nghttp2_option_set_no_closed_streams(made, 1);
+NgHttp2Options MakeOptions() {
+  NgHttp2Options options = MakeNgHttp2Options();
+  nghttp2_option_set_no_auto_window_update(options.get(), 1);
   // Http2FrameWatch counts these. nghttp2 would count a frame of CONTINUATION for each piece in
   // which its head comes.
-  nghttp2_option_set_stream_reset_rate_limit(made, std::numeric_limits<std::uint64_t>::max(), 1);
-  nghttp2_option_set_max_continuations(made, std::numeric_limits<std::size_t>::max());
-  // nghttp2's own bounds, spelled out.
-  nghttp2_option_set_max_settings(made, 32);
-  nghttp2_option_set_max_outbound_ack(made, 1000);
+  nghttp2_option_set_stream_reset_rate_limit(options.get(),
+                                             std::numeric_limits<std::uint64_t>::max(), 1);
+  nghttp2_option_set_max_continuations(options.get(), std::numeric_limits<std::size_t>::max());
   return options;
 }
 
 }  // namespace
 
 struct Http2Session::Callbacks {
-  using Table = std::unique_ptr<nghttp2_session_callbacks,
-                                Deleter<nghttp2_session_callbacks, nghttp2_session_callbacks_del>>;
-
   static Http2Session& Self(void* user) { return *static_cast<Http2Session*>(user); }
 
   static int OnBeginHeaders(nghttp2_session* /*session*/, const nghttp2_frame* frame, void* user) {
@@ -125,10 +92,10 @@ struct Http2Session::Callbacks {
       return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;  // resets the stream
     }
     for (const auto& [kept, member] : kKeptFields) {
-      if (kept != Text(name, name_size)) continue;
+      if (kept != TextOfNgHttp2(name, name_size)) continue;
       std::string& field = stream->fields.*member;
       self.stream_bytes_ -= HeapBytes(field);
-      field = Text(value, value_size);
+      field = TextOfNgHttp2(value, value_size);
       self.stream_bytes_ += HeapBytes(field);
     }
     return 0;
@@ -152,7 +119,7 @@ struct Http2Session::Callbacks {
     Http2Stream* const stream = self.Find(id);
     nghttp2_session_consume_stream(self.session_.get(), id, size);
     if (stream != nullptr && !stream->drops_body) {
-      self.TakeBody(*stream, Text(bytes, size));
+      self.TakeBody(*stream, TextOfNgHttp2(bytes, size));
     } else {
       nghttp2_session_consume_connection(self.session_.get(), size);
     }
@@ -182,15 +149,15 @@ struct Http2Session::Callbacks {
     *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
     std::vector<Http2Field> trailers;
     for (const auto& [name, value] : stream.trailers) trailers.push_back({name, value});
-    const std::vector<nghttp2_nv> fields = ForLibrary(trailers);
+    const std::vector<nghttp2_nv> fields = ForNgHttp2(trailers);
     RequireMemory(nghttp2_submit_trailer(session, id, fields.data(), fields.size()));
     return static_cast<ssize_t>(sent);
   }
 
-  static Table Make() {
+  static NgHttp2Callbacks Make() {
     nghttp2_session_callbacks* made = nullptr;
     RequireMemory(nghttp2_session_callbacks_new(&made));
-    Table table(made);
+    NgHttp2Callbacks table(made);
     nghttp2_session_callbacks_set_on_begin_headers_callback(made, OnBeginHeaders);
     nghttp2_session_callbacks_set_on_header_callback(made, OnHeader);
     nghttp2_session_callbacks_set_on_frame_recv_callback(made, OnFrame);
@@ -285,7 +252,7 @@ void Http2Session::MarkAnswered(Http2Stream& stream) {
 
 void Http2Session::Begin(Http2Stream& stream, std::span<const Http2Field> fields) {
   MarkAnswered(stream);
-  const std::vector<nghttp2_nv> copied = ForLibrary(fields);
+  const std::vector<nghttp2_nv> copied = ForNgHttp2(fields);
   const nghttp2_data_provider answer = {{.ptr = &stream}, Callbacks::ReadAnswer};
   nghttp2_submit_response(session_.get(), stream.id, copied.data(), copied.size(), &answer);
 }
@@ -305,7 +272,7 @@ void Http2Session::End(Http2Stream& stream, std::span<const Http2Field> trailers
 
 void Http2Session::Answer(Http2Stream& stream, std::span<const Http2Field> fields) {
   MarkAnswered(stream);
-  const std::vector<nghttp2_nv> copied = ForLibrary(fields);
+  const std::vector<nghttp2_nv> copied = ForNgHttp2(fields);
   nghttp2_submit_response(session_.get(), stream.id, copied.data(), copied.size(), nullptr);
 }
 
@@ -343,7 +310,7 @@ void Http2Session::Flush(std::string& out) {
     const std::uint8_t* bytes = nullptr;
     const ssize_t size = nghttp2_session_mem_send(session_.get(), &bytes);
     if (size <= 0) break;
-    out.append(Text(bytes, static_cast<std::size_t>(size)));
+    out.append(TextOfNgHttp2(bytes, static_cast<std::size_t>(size)));
   }
   const bool is_over = !client_ends_ && !ends_ && flood() == Http2Flood::kNone && has_ended();
   is_broken_ = is_broken_ || is_over;

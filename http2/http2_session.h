@@ -30,6 +30,7 @@
 
 #include "core/base/instant.h"
 #include "http2/frame_watch.h"
+#include "http2/http2_field.h"
 
 struct nghttp2_session;
 
@@ -40,11 +41,6 @@ inline constexpr std::size_t kHttp2HeaderBytesMax = 16 * 1024;
 inline constexpr std::size_t kHttp2FieldsMax = 100;
 inline constexpr std::size_t kHttp2FrameBytesMax = 16 * 1024;
 inline constexpr std::size_t kHttp2WindowBytes = 256 * 1024;
-
-struct Http2Field {
-  std::string_view name;  // in lower case
-  std::string_view value;
-};
 
 // The fields of a request that are kept; empty: there was none.
 struct Http2Fields {
