@@ -47,10 +47,10 @@
 #include "server/repeated_call.h"
 #include "server/replicas/own_address.h"
 #include "server/replicas/replication_control.h"
-#include "server/rls/rls_rules.h"
 #include "server/service_reporter.h"
 #include "server/state/state_on_disk.h"
 #include "server/state/sweeper_thread.h"
+#include "server/xds/rls_service.h"
 
 namespace weir {
 namespace {
@@ -208,10 +208,10 @@ class Server::Impl {
   HttpServices http_;
   ServiceReporter reporter_;
   HealthWatch health_{services_};
-  RlsRules rules_{services_};  // where http_.rls is set
+  RlsService rls_{control_, services_};
   RepeatedCall looks_{control_, kLookInterval, [this] {
                         health_.Look();
-                        if (http_.rls) rules_.Look();
+                        rls_.Look();
                       }};
   std::vector<std::unique_ptr<IoThread>> io_threads_;
   SharedTlsContext link_tls_;  // loaded if the link to a primary speaks TLS
@@ -247,10 +247,8 @@ absl::Status Server::Impl::Start() {
     policy_file_ = *std::move(file);
   }
   WEIR_RETURN_IF_ERROR(LoadChecks());
-  if (!options.rls_config.empty()) {
-    WEIR_RETURN_IF_ERROR(rules_.Load());
-    http_.rls = &rules_;
-  }
+  WEIR_RETURN_IF_ERROR(rls_.Start());
+  http_.rls = rls_.rules();
   for (std::int64_t i = 0; i < options.threads; ++i) {
     io_threads_.push_back(std::make_unique<IoThread>(services_));
     if (options.is_edge()) BecomeEdge(*io_threads_.back(), link_tls());
@@ -342,8 +340,8 @@ absl::Status Server::Impl::BeginService() {
   // primary.
   if (!replication_->is_replica()) {
     WEIR_RETURN_IF_ERROR(services_.ReplacePolicyFile(policy_file_.value_or(PolicyFile{})));
-    if (http_.rls) WEIR_RETURN_IF_ERROR(rules_.MakePolicies());
   }
+  WEIR_RETURN_IF_ERROR(rls_.Begin());
   if (!services_.options.is_edge()) replication_->Start();
   SweeperThread::OnTick on_tick;
   if (services_.options.admin_port != 0) {
@@ -409,7 +407,7 @@ void Server::Impl::OnSignal(const ReceivedSignal& signal) {
     ReloadPasswords(services_);
     ReloadChecks();
     ReloadPolicyFile(services_);
-    if (http_.rls) ReloadRules(rules_);
+    rls_.Reload();
     return reporter_.Reloaded();
   }
   BeginDrain();
@@ -469,6 +467,7 @@ void Server::Impl::BeginDrain() {
   replication_->KeepRole();
   reporter_.Stopping();
   looks_.Stop();
+  rls_.Stop();
   listener_->Close();
   signals_.Close();
   // A process that waits for this line may send the next signal.

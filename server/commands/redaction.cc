@@ -29,8 +29,8 @@ void RedactBehind(const std::array<std::string_view, kNames>& names, WordSpan wo
 }
 
 constexpr std::array<std::string_view, 1> kAuthOption = {"AUTH"};
-constexpr std::array<std::string_view, 3> kPasswordOptions = {"requirepass", "primary-password",
-                                                              "masterauth"};
+constexpr std::array<std::string_view, 4> kSecretOptions = {"requirepass", "primary-password",
+                                                            "masterauth", "rls-xds-headers"};
 
 }  // namespace
 
@@ -44,7 +44,7 @@ std::vector<std::string_view> RedactedWords(const CommandSpec& spec,
   } else if (spec.name.starts_with("ACL|") && spec.Is(kAdmin)) {
     Redact(WordSpan(shown).subspan(2));
   } else if (spec.name == "CONFIG|SET") {
-    RedactBehind(kPasswordOptions, WordSpan(shown).subspan(2));
+    RedactBehind(kSecretOptions, WordSpan(shown).subspan(2));
   }
   return shown;
 }

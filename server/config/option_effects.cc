@@ -16,7 +16,9 @@ bool HasHttpPort(const Options& options) {
   return options.http_port != 0 || options.http_tls_port != 0;
 }
 bool HasHttp(const Options& options) { return options.serves_http(); }
-bool HasRls(const Options& options) { return !options.rls_config.empty(); }
+bool HasRls(const Options& options) { return options.serves_rls(); }
+bool HasXds(const Options& options) { return !options.rls_xds.servers.empty(); }
+bool HasXdsTls(const Options& options) { return HasXds(options) && options.rls_xds_tls; }
 bool HasTlsPort(const Options& options) {
   return options.tls_port != 0 || options.http_tls_port != 0;
 }
@@ -29,7 +31,9 @@ constexpr std::string_view kState = "a data-dir, and a durability other than non
 constexpr std::string_view kAdminPort = "an admin-port";
 constexpr std::string_view kHttpPort = "an http-port or http-tls-port";
 constexpr std::string_view kHttp = "an http-port, http-tls-port or http-unix-socket";
-constexpr std::string_view kRls = "rls-config";
+constexpr std::string_view kRls = "rls-config or rls-xds";
+constexpr std::string_view kXds = "rls-xds";
+constexpr std::string_view kXdsTls = "rls-xds and rls-xds-tls";
 constexpr std::string_view kTlsPort = "a tls-port or http-tls-port";
 constexpr std::string_view kTls = "a tls-port, http-tls-port or replication-tls";
 
@@ -58,6 +62,14 @@ constexpr auto kEffects = std::to_array<OptionEffect>({
     {"rls-metadata", HasRls, kRls},
     {"rls-quota", HasRls, kRls},
     {"rls-shadow", HasRls, kRls},
+    {"rls-xds-ca", HasXdsTls, kXdsTls},
+    {"rls-xds-cert", HasXdsTls, kXdsTls},
+    {"rls-xds-headers", HasXds, kXds},
+    {"rls-xds-key", HasXdsTls, kXdsTls},
+    {"rls-xds-node", HasXds, kXds},
+    {"rls-xds-node-metadata", HasXds, kXds},
+    {"rls-xds-san", HasXdsTls, kXdsTls},
+    {"rls-xds-tls", HasXds, kXds},
     {"sentinel-wait", [](const Options& options) { return !options.sentinel.empty(); },
      "the name of a group: sentinel"},
     {"server-name", HasAdminPort, kAdminPort},

@@ -16,8 +16,22 @@
 #include "server/config/option_checks.h"
 #include "server/config/options.h"
 #include "server/config/replica_option_rows.h"
+#include "server/config/xds_option_rows.h"
 
 namespace weir {
+
+// The rows of several arrays, in the order of their names.
+template <std::size_t... kSizes>
+[[nodiscard]] consteval auto SortedByName(const std::array<OptionSpec, kSizes>&... arrays) {
+  std::array<const OptionSpec*, (kSizes + ...)> rows{};
+  std::size_t count = 0;
+  const auto add = [&](const auto& array) {
+    for (const OptionSpec& row : array) rows[count++] = &row;
+  };
+  (add(arrays), ...);
+  std::ranges::sort(rows, {}, [](const OptionSpec* row) { return row->name; });
+  return rows;
+}
 
 inline constexpr auto kRedisLogLevels = std::to_array<RedisWord>({{"debug", "debug"},
                                                                   {"notice", "info"},
@@ -469,29 +483,12 @@ inline constexpr auto kServerOptionRows = std::to_array<OptionSpec>({
                 "ACL LOAD."},
 });
 
-// The index in both arrays, one behind the other, of each of their rows in the order of the names.
-template <std::size_t kFirst, std::size_t kSecond>
-[[nodiscard]] consteval std::array<std::size_t, kFirst + kSecond> MergedOrder(
-    const std::array<OptionSpec, kFirst>& first, const std::array<OptionSpec, kSecond>& second) {
-  std::array<std::size_t, kFirst + kSecond> order{};
-  std::size_t i = 0;
-  std::size_t j = 0;
-  for (std::size_t& place : order) {
-    const bool is_first = j == kSecond || (i < kFirst && first[i].name < second[j].name);
-    place = is_first ? i++ : kFirst + j++;
-  }
-  return order;
-}
-
+inline constexpr auto kSortedRows =
+    SortedByName(kServerOptionRows, kReplicaOptionRows, kXdsOptionRows);
 inline constexpr auto kOptionRows = []<std::size_t... kIs>(std::index_sequence<kIs...>) {
-  constexpr auto kOrder = MergedOrder(kServerOptionRows, kReplicaOptionRows);
-  constexpr auto kRow = [](std::size_t index) {
-    return index < kServerOptionRows.size() ? kServerOptionRows[index]
-                                            : kReplicaOptionRows[index - kServerOptionRows.size()];
-  };
-  return std::array{kRow(kOrder[kIs])...};
+  return std::array{*kSortedRows[kIs]...};
 }
-(std::make_index_sequence<kServerOptionRows.size() + kReplicaOptionRows.size()>());
+(std::make_index_sequence<kSortedRows.size()>());
 
 static_assert(std::ranges::is_sorted(kOptionRows, {}, &OptionSpec::name));
 

@@ -26,6 +26,7 @@
 #include "core/base/status.h"
 #include "server/config/option_help.h"
 #include "server/config/option_rows.h"
+#include "server/config/pair_list.h"
 #include "server/config/version.h"
 #include "server/os/wipe.h"
 
@@ -312,6 +313,30 @@ absl::Status CheckEdge(const Options& options) {
   return absl::OkStatus();
 }
 
+absl::Status CheckRls(const Options& options) {
+  const bool has_xds = !options.rls_xds.servers.empty();
+  const auto wrong = [](absl::string_view option, absl::string_view what) {
+    return absl::InvalidArgumentError(absl::StrCat("option '", option, "': ", what));
+  };
+  if (!options.serves_http()) {
+    return wrong(has_xds ? "rls-xds" : "rls-config",
+                 "needs an http-port, http-tls-port or http-unix-socket");
+  }
+  if (!has_xds) return absl::OkStatus();
+  if (!options.rls_config.empty()) {
+    return wrong("rls-xds", "does not go with rls-config: rules are from one of the two");
+  }
+  if (options.rls_xds.servers.size() > 1) return wrong("rls-xds", "has more than one server");
+  if (!ParsePairs(options.rls_xds_node_metadata, '=')) {
+    return wrong("rls-xds-node-metadata", "must be key=value,key=value");
+  }
+  if (!ParseHeaders(options.rls_xds_headers.text())) {
+    return wrong("rls-xds-headers",
+                 "must be name:value,name:value with fields that a call may have");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckTogether(const Options& options) {
@@ -325,10 +350,7 @@ absl::Status CheckTogether(const Options& options) {
     return absl::InvalidArgumentError(
         "option 'replication-tls': needs the authority of the primary's certificate: --tls-ca");
   }
-  if (!options.rls_config.empty() && !options.serves_http()) {
-    return absl::InvalidArgumentError(
-        "option 'rls-config': needs an http-port, http-tls-port or http-unix-socket");
-  }
+  if (options.serves_rls()) WEIR_RETURN_IF_ERROR(CheckRls(options));
   if (options.allow_explicit_time && !options.replicaof.host.empty()) {
     return absl::InvalidArgumentError(
         "option 'replicaof': does not go with allow-explicit-time, since a replica's time is that "

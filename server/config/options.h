@@ -135,12 +135,21 @@ struct Options {
   std::string http_unix_socket;    // path; empty: none
   std::string checks;              // path of the file of check routes; empty: none
   bool open_checks = true;
-  std::string rls_config;  // path of rules of Envoy's rate limit service; empty: no such service
+  std::string rls_config;  // path of rules of Envoy's rate limit service; empty: none
   RlsHeaders rls_headers{};
   bool rls_merge_domains = false;
   bool rls_metadata = false;
   bool rls_quota = false;
   bool rls_shadow = false;
+  ServerList rls_xds;      // the control plane that has those rules, in place of files; none or one
+  std::string rls_xds_ca;  // paths of PEM files; empty: none
+  std::string rls_xds_cert;
+  std::string rls_xds_key;
+  Secret rls_xds_headers;  // see ParseHeaders
+  std::string rls_xds_node;
+  std::string rls_xds_node_metadata;  // see ParsePairs
+  HostName rls_xds_san;               // none: the host of rls_xds
+  bool rls_xds_tls = false;
   AddressList admin_bind;  // never empty
   HostList admin_hosts;
   std::int64_t admin_port = 0;  // 0: none
@@ -173,6 +182,8 @@ struct Options {
   [[nodiscard]] bool serves_http() const {
     return http_port != 0 || http_tls_port != 0 || !http_unix_socket.empty();
   }
+  // True if it is Envoy's rate limit service.
+  [[nodiscard]] bool serves_rls() const { return !rls_config.empty() || !rls_xds.servers.empty(); }
   // True if the server is an edge of others.
   [[nodiscard]] bool is_edge() const { return !edge_of.servers.empty(); }
   // True if the state is kept on disk.

@@ -1,6 +1,6 @@
 // The health service of gRPC. It knows the server, whose name is empty, and under two names Envoy's
 // rate limit service, where that is configured: they serve while GET /readyz?role=primary is 200,
-// the rules of rls-config are in force, and the server does not stop.
+// its rules are in force, and the server does not stop.
 #include <optional>
 
 #include "server/grpc/grpc_method.h"

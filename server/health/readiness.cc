@@ -36,7 +36,7 @@ std::string ReasonNotReady(const Services& services, ReadyFor purpose) {
 }
 
 bool IsReadyForCalls(const Services& services) {
-  const bool has_rules = services.options.rls_config.empty() || services.rls.in_force.load();
+  const bool has_rules = !services.options.serves_rls() || services.rls.in_force.load();
   return has_rules && ReasonNotReady(services, ReadyFor::kChanges).empty();
 }
 

@@ -17,7 +17,8 @@ enum class ReadyFor : std::uint8_t { kItsRole, kChanges };
 // Cost: a few loads, most of the time.
 [[nodiscard]] std::string ReasonNotReady(const Services& services, ReadyFor purpose);
 
-// True if the server is ready for changes, and the rules of rls-config are in force, if there are.
+// True if the server is ready for changes, and has rules in force if it is Envoy's rate limit
+// service.
 [[nodiscard]] bool IsReadyForCalls(const Services& services);
 
 }  // namespace weir

@@ -52,7 +52,8 @@ class HttpResponseCounters {
 };
 
 struct HttpServices {
-  const RlsRules* rls = nullptr;  // null: there is no rls-config; set before the first session
+  const RlsRules* rls =
+      nullptr;  // null: the server is no such service; set before the first session
   HttpResponseCounters responses;
   CheckRouteTable checks;
   RequestTally requests;     // of decisions over HTTP

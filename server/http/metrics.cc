@@ -29,6 +29,7 @@
 #include "server/http/http_route.h"
 #include "server/http/limit_labels.h"
 #include "server/http/request_tally.h"
+#include "server/http/scrape.h"
 #include "server/measures/measure.h"
 #include "server/measures/server_snapshot.h"
 #include "server/observe/metric_samples.h"
@@ -39,32 +40,6 @@ namespace {
 
 using prometheus::MetricFamily;
 using prometheus::MetricType;
-
-// The state that one scrape reads.
-class Scrape : public ServerSnapshot {
- public:
-  Scrape(Services& of_services, HttpServices& of_http, Instant of_now)
-      : ServerSnapshot(of_services, of_now), http(of_http) {}
-
-  [[nodiscard]] const LimitLabels::Folded& Limits() {
-    if (!limits_) {
-      limits_ =
-          http.limit_labels.Fold(services.limit_totals.Since(RequestCountersOf(services)),
-                                 static_cast<std::size_t>(services.options.metrics_max_limits));
-    }
-    return *limits_;
-  }
-  // The rows of the limits, in parts.
-  bool TakeRows(std::size_t rows_max) { return part_.Take(Limits().rows, rows_max); }
-  [[nodiscard]] bool HasMoreRows() { return part_.HasMore(Limits().rows); }
-  [[nodiscard]] LimitLabels::RowRange Rows() const { return part_.rows(); }
-
-  HttpServices& http;
-
- private:
-  std::optional<LimitLabels::Folded> limits_;
-  LimitLabels::Part part_;
-};
 
 // A row of the page: measures of the server, or a metric that has labels or that HTTP alone knows.
 struct Metric {
@@ -119,7 +94,7 @@ void CollectRequests(Scrape& scrape, Samples& samples) {
   for (std::size_t i = 0; i < kRequestResults.size(); ++i) {
     samples.Add(results.http[i], {{"face", "http"}, {"result", kRequestResults[i]}});
   }
-  if (scrape.services.options.rls_config.empty()) return;
+  if (!scrape.services.options.serves_rls()) return;
   for (std::size_t i = 0; i < kRequestResults.size(); ++i) {
     samples.Add(results.rls[i], {{"face", "rls"}, {"result", kRequestResults[i]}});
   }
@@ -216,12 +191,18 @@ void CollectRlsLoads(Scrape& scrape, Samples& samples) {
   samples.Add(scrape.services.rls.load_errors.load(), {{"result", "error"}});
 }
 
+void CollectXdsResponses(Scrape& scrape, Samples& samples) {
+  samples.Add(scrape.services.xds.accepted.load(), {{"result", "accepted"}});
+  samples.Add(scrape.services.xds.refused.load(), {{"result", "refused"}});
+}
+
 void CollectRlsDurations(Scrape& scrape, Samples& samples) {
   const auto row = scrape.Commands().find(&RateLimitCallSpec());
   samples.AddDurations(row == scrape.Commands().end() ? CommandTotals() : row->second, {});
 }
 
-bool HasRls(const Services& services) { return !services.options.rls_config.empty(); }
+bool HasXds(const Services& services) { return !services.options.rls_xds.servers.empty(); }
+bool HasRls(const Services& services) { return services.options.serves_rls(); }
 
 void CollectEvicted(Scrape& scrape, Samples& samples) {
   samples.Add(scrape.services.upkeep.counts().evicted, {{"full", "false"}});
@@ -327,7 +308,10 @@ constexpr Metric kMetrics[] = {
      CollectRlsDurations, HasRls},
     {"weir_rls_config_loads_total", "result", "Loads of the rules: success or error.",
      CollectRlsLoads, HasRls},
-    {.measures = {"weir_rls_config_failing"}},
+    {.measures = {"weir_rls_config_failing", "weir_rls_xds_connected"}},
+    {"weir_rls_xds_responses_total", "result",
+     "Responses of the control plane of rls-xds: accepted or refused.", CollectXdsResponses,
+     HasXds},
     {.title = "The table",
      .measures = {"weir_buckets", "weir_table_bytes", "weir_limits", "weir_policies",
                   "weir_overrides"}},

@@ -46,7 +46,8 @@ bool HasAcks(ServerSnapshot& server) {
   return HasNoLink(server) && server.services.settings.Get(&Options::ack_replicas) > 0;
 }
 bool IsEdge(ServerSnapshot& server) { return server.services.options.is_edge(); }
-bool HasRls(ServerSnapshot& server) { return !server.services.options.rls_config.empty(); }
+bool HasRls(ServerSnapshot& server) { return server.services.options.serves_rls(); }
+bool HasXds(ServerSnapshot& server) { return !server.services.options.rls_xds.servers.empty(); }
 bool HasSentinel(ServerSnapshot& server) { return !server.services.options.sentinel.empty(); }
 
 // In the order of INFO.
@@ -418,7 +419,7 @@ constexpr Measure kMeasures[] = {
             [](auto& s) { return s.services.rls.errors(); }),
     Measure({"rls_domains"}, HasRls, "Domains of the rules in force.",
             [](auto& s) { return s.services.rls.domains.load(); }),
-    Measure({"rls_rules"}, HasRls, "Rules in force: the descriptors in the files.",
+    Measure({"rls_rules"}, HasRls, "Rules in force: their descriptors.",
             [](auto& s) { return s.services.rls.rules.load(); }),
     Measure({"rls_config_loads"}, HasRls,
             "Loads of the rules that have succeeded, the first one included.",
@@ -429,11 +430,25 @@ constexpr Measure kMeasures[] = {
     Measure({"rls_config_error"}, HasRls,
             "Why the last load has failed, or else why its rules are not in force; or empty.",
             [](auto& s) { return EscapedForLog(s.services.rls.load_error()); }),
-    Measure({"rls_config_failing", "weir_rls_config_failing"}, HasRls,
-            "1 while the rules of the files are not in force, for the reason in rls_config_error.",
-            [](auto& s) { return !s.services.rls.load_error().empty(); }),
-    Measure({"rls_config_source"}, HasRls, "Where the rules are from: `files`.",
-            [](auto&) { return std::string("files"); }),
+    Measure(
+        {"rls_config_failing", "weir_rls_config_failing"}, HasRls,
+        "1 while the rules are not in force as they are now, for the reason in rls_config_error.",
+        [](auto& s) { return !s.services.rls.load_error().empty(); }),
+    Measure(
+        {"rls_config_source"}, HasRls,
+        "Where the rules are from: `files`, `xds`, `xds-saved` (the last response of the control "
+        "plane to an earlier run) or `none`.",
+        [](auto& s) {
+          return kRulesFromNames[static_cast<std::size_t>(s.services.rls.from.load())];
+        }),
+    Measure({"rls_xds_connected", "weir_rls_xds_connected"}, HasXds,
+            "1 while this server is connected to the control plane of rls-xds.",
+            [](auto& s) { return s.services.xds.connected.load(); }),
+    Measure({"rls_xds_version"}, HasXds, "The version of its response that is in force; or empty.",
+            [](auto& s) { return EscapedForLog(s.services.xds.version()); }),
+    Measure({"rls_xds_error"}, HasXds,
+            "Why there is no connection, or else why its last response was refused; or empty.",
+            [](auto& s) { return EscapedForLog(s.services.xds.error()); }),
     Measure({"evicted"}, "Buckets dropped because of --max-memory.",
             [](auto& s) { return s.services.upkeep.counts().evicted; }),
     Measure({"holds", "weir_holds", "holds"},

@@ -1,6 +1,9 @@
 #include "server/net/tls_context.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
@@ -19,6 +22,7 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <openssl/x509v3.h>
 
 #include "core/base/quote.h"
 #include "core/base/status.h"
@@ -86,6 +90,12 @@ absl::Status Unusable(std::string_view option, std::string_view path, std::strin
                                                  Quote(path), ": ", AbslView(reason)));
 }
 
+// A file, and the option that names it.
+struct PemFile {
+  std::string_view option;
+  const std::string& path;
+};
+
 absl::Status Missing(std::string_view option, std::string_view reason) {
   return absl::InvalidArgumentError(
       absl::StrCat("option '", AbslView(option), "': ", AbslView(reason)));
@@ -113,48 +123,73 @@ bool ReserveSecureMemory(std::size_t bytes) {
 }
 
 // Reads without the buffer of a stream, which would keep a copy of the key.
-absl::Status ReadKey(const std::string& path, SSL_CTX* context) {
-  constexpr std::string_view kOption = "tls-key";
+absl::Status ReadKey(const PemFile& file_of_key, const PemFile& certificate, SSL_CTX* context) {
+  const auto& [option, path] = file_of_key;
   const SecureBuffer text;
   constexpr std::string_view kNoMemory =
       "no secure memory is left for its key: connections made with earlier keys still use it";
-  if (text.data() == nullptr) return Unusable(kOption, path, kNoMemory);
+  if (text.data() == nullptr) return Unusable(option, path, kNoMemory);
   const std::unique_ptr<std::FILE, Free> file(std::fopen(path.c_str(), "rbe"));
-  if (!file) return Unusable(kOption, path, std::generic_category().message(errno));
+  if (!file) return Unusable(option, path, std::generic_category().message(errno));
   std::setvbuf(file.get(), nullptr, _IONBF, 0);
   const std::size_t bytes = std::fread(text.data(), 1, kKeyBytesMax, file.get());
   if (std::ferror(file.get()) != 0) {
-    return Unusable(kOption, path, std::generic_category().message(errno));
+    return Unusable(option, path, std::generic_category().message(errno));
   }
   const std::unique_ptr<BIO, Free> bio(BIO_new_mem_buf(text.data(), static_cast<int>(bytes)));
   const std::unique_ptr<EVP_PKEY, Free> key(
       bio ? PEM_read_bio_PrivateKey(bio.get(), nullptr, NoPassword, nullptr) : nullptr);
   if (!key) {
     return Unusable(
-        kOption, path,
+        option, path,
         IsSecureMemoryUsedUp() ? kNoMemory : "it has no private key, or one with a password");
   }
   // SSL_CTX_use_PrivateKey accepts a key of another kind than the certificate's; only the check
   // finds it.
   if (SSL_CTX_use_PrivateKey(context, key.get()) != 1 || SSL_CTX_check_private_key(context) != 1) {
-    return Unusable(kOption, path, "it is not the key of the certificate in tls-cert");
+    return Unusable(
+        option, path,
+        absl::StrCat("it is not the key of the certificate in ", AbslView(certificate.option)));
   }
   return absl::OkStatus();
 }
 
 // Reads the certificate that this side shows, and its key.
-absl::Status ReadCertificate(const Options& options, SSL_CTX* context) {
-  if (options.tls_cert.empty()) return Missing("tls-cert", "TLS needs a certificate");
-  if (options.tls_key.empty()) return Missing("tls-key", "TLS needs the certificate's key");
-  if (SSL_CTX_use_certificate_chain_file(context, options.tls_cert.c_str()) != 1) {
-    return Unusable("tls-cert", options.tls_cert, FirstError());
+absl::Status ReadCertificate(const PemFile& certificate, const PemFile& key, SSL_CTX* context) {
+  if (certificate.path.empty()) return Missing(certificate.option, "TLS needs a certificate");
+  if (key.path.empty()) return Missing(key.option, "TLS needs the certificate's key");
+  if (SSL_CTX_use_certificate_chain_file(context, certificate.path.c_str()) != 1) {
+    return Unusable(certificate.option, certificate.path, FirstError());
   }
-  return ReadKey(options.tls_key, context);
+  return ReadKey(key, certificate, context);
 }
 
-absl::Status ReadAuthority(const std::string& path, SSL_CTX* context) {
-  if (SSL_CTX_load_verify_locations(context, path.c_str(), nullptr) == 1) return absl::OkStatus();
-  return Unusable("tls-ca", path, FirstError());
+// Likewise of a side that need not show one.
+absl::Status ReadCertificateIfAny(const PemFile& certificate, const PemFile& key,
+                                  SSL_CTX* context) {
+  if (certificate.path.empty() && key.path.empty()) return absl::OkStatus();
+  return ReadCertificate(certificate, key, context);
+}
+
+absl::Status ReadAuthority(const PemFile& authority, SSL_CTX* context) {
+  if (SSL_CTX_load_verify_locations(context, authority.path.c_str(), nullptr) == 1) {
+    return absl::OkStatus();
+  }
+  return Unusable(authority.option, authority.path, FirstError());
+}
+
+bool IsAddress(const std::string& host) {
+  std::array<unsigned char, sizeof(in6_addr)> bytes{};
+  return inet_pton(AF_INET, host.c_str(), bytes.data()) == 1 ||
+         inet_pton(AF_INET6, host.c_str(), bytes.data()) == 1;
+}
+
+// Has a client's side accept certificates with this name alone, a host's or an address.
+bool ExpectName(const std::string& name, SSL_CTX* context) {
+  X509_VERIFY_PARAM* const expected = SSL_CTX_get0_param(context);
+  if (IsAddress(name)) return X509_VERIFY_PARAM_set1_ip_asc(expected, name.c_str()) == 1;
+  X509_VERIFY_PARAM_set_hostflags(expected, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+  return X509_VERIFY_PARAM_set1_host(expected, name.c_str(), name.size()) == 1;
 }
 
 absl::Status ReadAuthorityOfClients(const Options& options, SSL_CTX* context) {
@@ -165,7 +200,7 @@ absl::Status ReadAuthorityOfClients(const Options& options, SSL_CTX* context) {
                                 " needs the authority of the clients' certificates: --tls-ca (or "
                                 "use 'no' to serve any client)"));
   }
-  WEIR_RETURN_IF_ERROR(ReadAuthority(options.tls_ca, context));
+  WEIR_RETURN_IF_ERROR(ReadAuthority({"tls-ca", options.tls_ca}, context));
   if (STACK_OF(X509_NAME)* const names = SSL_load_client_CA_file(options.tls_ca.c_str())) {
     SSL_CTX_set_client_CA_list(context, names);
   }
@@ -251,7 +286,8 @@ absl::StatusOr<TlsContext> TlsContext::Load(const Options& options) {
   ERR_clear_error();
   Context context(SSL_CTX_new(TLS_server_method()));
   if (!context || !Configure(context.get())) return NoTls();
-  WEIR_RETURN_IF_ERROR(ReadCertificate(options, context.get()));
+  WEIR_RETURN_IF_ERROR(
+      ReadCertificate({"tls-cert", options.tls_cert}, {"tls-key", options.tls_key}, context.get()));
   WEIR_RETURN_IF_ERROR(ReadAuthorityOfClients(options, context.get()));
   SSL_CTX_set_alpn_select_cb(context.get(), ChooseProtocol, nullptr);
   return TlsContext(std::move(context));
@@ -261,12 +297,34 @@ absl::StatusOr<TlsContext> TlsContext::LoadForLink(const Options& options) {
   ERR_clear_error();
   Context context(SSL_CTX_new(TLS_client_method()));
   if (!context || !Configure(context.get())) return NoTls();
-  if (!options.tls_cert.empty() || !options.tls_key.empty()) {
-    WEIR_RETURN_IF_ERROR(ReadCertificate(options, context.get()));
-  }
-  WEIR_RETURN_IF_ERROR(ReadAuthority(options.tls_ca, context.get()));
+  WEIR_RETURN_IF_ERROR(ReadCertificateIfAny({"tls-cert", options.tls_cert},
+                                            {"tls-key", options.tls_key}, context.get()));
+  WEIR_RETURN_IF_ERROR(ReadAuthority({"tls-ca", options.tls_ca}, context.get()));
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
   return TlsContext(std::move(context));
+}
+
+absl::StatusOr<TlsContext> TlsContext::LoadForControlPlane(const Options& options) {
+  constexpr std::array<unsigned char, 3> kHttp2 = {2, 'h', '2'};
+  ERR_clear_error();
+  Context context(SSL_CTX_new(TLS_client_method()));
+  if (!context || !Configure(context.get())) return NoTls();
+  WEIR_RETURN_IF_ERROR(ReadCertificateIfAny({"rls-xds-cert", options.rls_xds_cert},
+                                            {"rls-xds-key", options.rls_xds_key}, context.get()));
+  if (!options.rls_xds_ca.empty()) {
+    WEIR_RETURN_IF_ERROR(ReadAuthority({"rls-xds-ca", options.rls_xds_ca}, context.get()));
+  } else if (SSL_CTX_set_default_verify_paths(context.get()) != 1) {
+    return NoTls();
+  }
+  const std::string& host = options.rls_xds.servers.front().host;
+  const std::string& name = options.rls_xds_san.name.empty() ? host : options.rls_xds_san.name;
+  const bool has_protocol =
+      SSL_CTX_set_alpn_protos(context.get(), kHttp2.data(), kHttp2.size()) == 0;
+  if (!has_protocol || !ExpectName(name, context.get())) return NoTls();
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+  TlsContext made(std::move(context));
+  if (!IsAddress(name)) made.asked_name_ = name;  // RFC 6066, section 3, names no address.
+  return made;
 }
 
 TlsSession TlsContext::NewSession(int descriptor, const char* alpn) const {
@@ -275,6 +333,9 @@ TlsSession TlsContext::NewSession(int descriptor, const char* alpn) const {
   if (!session || SSL_set_fd(session.get(), descriptor) != 1) return nullptr;
   // OpenSSL keeps the pointer, and changes nothing behind it.
   if (SSL_set_ex_data(session.get(), AlpnIndex(), const_cast<char*>(alpn)) != 1) return nullptr;
+  if (!asked_name_.empty() && SSL_set_tlsext_host_name(session.get(), asked_name_.c_str()) != 1) {
+    return nullptr;
+  }
   if (SSL_is_server(session.get()) != 0) {
     SSL_set_accept_state(session.get());
   } else {

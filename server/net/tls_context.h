@@ -1,6 +1,6 @@
 // The server's certificate, its key and the certificate authority of its peers, read from files:
-// for the ports, whose clients connect, and for the link of a replica, which connects to its
-// primary.
+// for the ports, whose clients connect, and for the link of a replica to its primary and the one to
+// a control plane, which this server makes.
 //
 // TLS 1.2 and 1.3, without renegotiation or compression, with key exchanges and ciphers that count
 // as secure in 2026. Sessions are not resumed: connections live long, and this way the certificate
@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -58,6 +59,12 @@ class TlsContext {
   // likewise.
   [[nodiscard]] static absl::StatusOr<TlsContext> LoadForLink(const Options& options);
 
+  // The client's side, for rls-xds-tls, from the options rls-xds-ca, -cert and -key. The peer's
+  // certificate must be signed by that authority, or by one of the system's if it is empty, and
+  // have the name rls-xds-san, or else the host of rls-xds. It speaks HTTP/2 alone. Fails likewise.
+  // Requires: there is an rls-xds.
+  [[nodiscard]] static absl::StatusOr<TlsContext> LoadForControlPlane(const Options& options);
+
   // This side of TLS on a connected socket; null if there is no memory for it. `alpn`: as in
   // PortProtocol; a client that names none of them is served, too.
   [[nodiscard]] TlsSession NewSession(int descriptor, const char* alpn = nullptr) const;
@@ -70,6 +77,7 @@ class TlsContext {
   explicit TlsContext(Context context) : context_(std::move(context)) {}
 
   Context context_;
+  std::string asked_name_;  // that a client's side names to the server (SNI); empty: none
 };
 
 // A TlsContext that one thread replaces while others make sessions. Thread-safe.

@@ -58,7 +58,7 @@ bool IsRead(const HttpHead& head) { return head.method == "GET" || head.method =
 
 // Appends the name, the limits and the state of a policy, as fields.
 void AppendPolicy(const Policy& policy, const Options& options, JsonWriter json) {
-  const bool is_of_rule = !options.rls_config.empty() && policy.name.starts_with(kRulePolicyPrefix);
+  const bool is_of_rule = options.serves_rls() && policy.name.starts_with(kRulePolicyPrefix);
   const std::string_view file = is_of_rule ? options.rls_config : options.policies;
   const bool is_known = policy.from_file && !policy.retired && !file.empty();
   json.Field("name", policy.name);

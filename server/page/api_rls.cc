@@ -127,7 +127,10 @@ void ApiRls(HttpExchange& exchange) {
   auto list = std::make_unique<ListAnswer>();
   JsonWriter(list->json)
       .Object()
-      .Field("source", set ? std::optional("files") : std::nullopt)
+      .Field(
+          "source",
+          set ? std::optional(kRulesFromNames[static_cast<std::size_t>(services.rls.from.load())])
+              : std::nullopt)
       .Field("domains", set ? set->tree.domains().size() : 0)
       .Field("loads", services.rls.loads.load())
       .Field("load_errors", services.rls.load_errors.load())

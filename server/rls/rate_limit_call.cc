@@ -32,6 +32,7 @@ using Matched = MatchedDescriptor::Answer;
 // RuleMatch::visits of a unit of work: 10 us.
 constexpr std::uint64_t kVisitsPerUnit = 32 * 1024;
 
+constexpr std::string_view kNoRules = "LOADING no rules yet: the control plane has sent none";
 constexpr std::string_view kNotInForce = "LOADING the rules of this server are not in force yet";
 
 // The command that takes tokens in this way, whose right a call needs.
@@ -104,6 +105,7 @@ std::string RateLimitDecision::Decide(const RateLimitCall& call) {
   session_.work().RestartStopwatch();
   session_.worker().counters["total_commands_processed"].Add();
   session_.client().record().last_command.store(&RateLimitCallSpec(), std::memory_order_relaxed);
+  if (!rules_) return std::string(kNoRules);
   const MatchedCall matched(rules_->tree, call);
   std::string error = DecideMatched(call, matched);
   ShowToObservers(call, !error.empty());

@@ -30,19 +30,26 @@ constexpr Nanos kRetiredTime = std::chrono::hours{1};
 // While policies are deleted, decisions wait.
 constexpr std::size_t kDeletedAtOnce = 100;
 
-absl::StatusOr<std::shared_ptr<const RlsRules::Set>> ReadRules(const Options& options,
-                                                               RlsCounters& counters) {
-  const absl::StatusOr<RulePaths> paths = FindRuleFiles(options.rls_config);
+absl::StatusOr<std::vector<RuleFile>> ReadFiles(const std::string& folder_or_file) {
+  const absl::StatusOr<RulePaths> paths = FindRuleFiles(folder_or_file);
   if (!paths.ok()) return paths.status();
   std::vector<RuleFile> files;
-  std::vector<std::string> places;
   for (const std::string& path : paths->files) {
     absl::StatusOr<RuleFile> file = ReadRuleFile(path);
     if (!file.ok()) return file.status();
-    for (const Rule& rule : file->rules) places.push_back(PlaceText(*file, file->rules, rule));
     files.push_back(*std::move(file));
   }
-  absl::StatusOr<RuleTree> tree = RuleTree::Create(std::move(files), options.rls_merge_domains);
+  return files;
+}
+
+absl::StatusOr<std::shared_ptr<const RlsRules::Set>> MakeSet(
+    absl::StatusOr<std::vector<RuleFile>> files, bool merges, RlsCounters& counters) {
+  if (!files.ok()) return files.status();
+  std::vector<std::string> places;
+  for (const RuleFile& file : *files) {
+    for (const Rule& rule : file.rules) places.push_back(PlaceText(file, file.rules, rule));
+  }
+  absl::StatusOr<RuleTree> tree = RuleTree::Create(*std::move(files), merges);
   if (!tree.ok()) return tree.status();
   absl::StatusOr<RulePolicies> policies = PoliciesOf(*tree);
   if (!policies.ok()) return policies.status();
@@ -115,20 +122,32 @@ PolicyFile Joined(const PolicyFile& before, const PolicyFile& after) {
 }  // namespace
 
 absl::Status RlsRules::Load() {
-  RlsCounters& counters = services_.rls;
   loaded_ = LookAtFiles();
   seen_ = loaded_;
-  const absl::StatusOr<std::shared_ptr<const Set>> read = ReadRules(services_.options, counters);
-  absl::Status used = read.ok() ? Use(*read) : read.status();
+  const Options& options = services_.options;
+  return Take(MakeSet(ReadFiles(options.rls_config), options.rls_merge_domains, services_.rls),
+              RulesFrom::kFiles);
+}
+
+absl::Status RlsRules::Replace(absl::StatusOr<std::vector<RuleFile>> rules, RulesFrom from) {
+  return Take(MakeSet(std::move(rules), services_.options.rls_merge_domains, services_.rls), from);
+}
+
+absl::Status RlsRules::Take(const absl::StatusOr<std::shared_ptr<const Set>>& read,
+                            RulesFrom from) {
+  RlsCounters& counters = services_.rls;
+  absl::Status used = read.ok() ? Use(*read, from) : read.status();
   load_error_ = std::string(StdView(used.message()));
   counters.set_load_error(load_error_);
+  if (used.ok()) counters.from.store(from);
   (used.ok() ? counters.loads : counters.load_errors).fetch_add(1, std::memory_order_relaxed);
   return used;
 }
 
 // A call that still has the old rules finds their policies until the next look.
-absl::Status RlsRules::Use(const std::shared_ptr<const Set>& set) {
+absl::Status RlsRules::Use(const std::shared_ptr<const Set>& set, RulesFrom from) {
   const std::shared_ptr<const Set> before = Get();
+  bool puts_in_force = false;
   if (services_.rls.in_force.load() && services_.is_primary()) {
     const PolicyFile both = Joined(before->policies, set->policies);
     if (!HasAll(services_.policies, both)) {
@@ -139,6 +158,13 @@ absl::Status RlsRules::Use(const std::shared_ptr<const Set>& set) {
     absl::flat_hash_set<std::string_view> names;
     for (const auto& [name, limits] : both) names.insert(name);
     std::erase_if(leaving_, [&](const Leaving& retired) { return names.contains(retired.name); });
+  } else if (from == RulesFrom::kXds && services_.admission().is_serving()) {
+    WEIR_RETURN_IF_ERROR(MakePoliciesOf(*set));
+    puts_in_force = true;
+  } else {
+    // A replica that becomes a primary before the next look has other policies.
+    services_.rls.in_force.store(false);
+    version_seen_ = 0;
   }
   services_.rls.domains.store(set->tree.domains().size(), std::memory_order_relaxed);
   services_.rls.rules.store(set->tree.rules().size(), std::memory_order_relaxed);
@@ -146,16 +172,23 @@ absl::Status RlsRules::Use(const std::shared_ptr<const Set>& set) {
     MutexLock lock(mutex_);
     set_ = set;
   }
+  if (puts_in_force) services_.rls.in_force.store(true);
   return absl::OkStatus();
 }
 
 absl::Status RlsRules::MakePolicies() {
   const std::shared_ptr<const Set> set = Get();
-  WEIR_RETURN_IF_ERROR(MakeRoom(set->policies));
-  WEIR_RETURN_IF_ERROR(services_.ReplaceRulePolicies(set->policies));
+  if (!set) return absl::OkStatus();  // A control plane has not sent them yet.
+  WEIR_RETURN_IF_ERROR(MakePoliciesOf(*set));
+  services_.rls.in_force.store(true);
+  return absl::OkStatus();
+}
+
+absl::Status RlsRules::MakePoliciesOf(const Set& set) {
+  WEIR_RETURN_IF_ERROR(MakeRoom(set.policies));
+  WEIR_RETURN_IF_ERROR(services_.ReplaceRulePolicies(set.policies));
   NoteRetired();
   has_leftovers_ = false;
-  services_.rls.in_force.store(true);
   return absl::OkStatus();
 }
 
@@ -282,6 +315,10 @@ void RlsRules::Look() {
   }
   ShowError(made);
   if (services_.rls.in_force.load()) DeleteLeft(services_.clock.Now());
+  if (!services_.options.rls_config.empty()) LookForChanges();
+}
+
+void RlsRules::LookForChanges() {
   Traces present = LookAtFiles();
   const bool is_still = present == seen_;
   seen_ = std::move(present);

@@ -1,12 +1,14 @@
-// The rules of Envoy's rate limit service that are in force: those of the files of rls-config.
+// The rules of Envoy's rate limit service that are in force: those of the files of rls-config, or
+// of the control plane of rls-xds.
 //
 //     RlsRules rules(services);
 //     absl::Status loaded = rules.Load();              // at the start, and at SIGHUP
 //     rules.MakePolicies();                            // once the state is loaded
 //     rules.Look();                                    // once a second
+//     loaded = rules.Replace(files, RulesFrom::kXds);  // a response of the control plane
 //     std::shared_ptr<const RlsRules::Set> set = rules.Get();   // for a call, on any thread
 //
-// A load is all or nothing: after a mistake in any file the rules stay as they were, and INFO has
+// A load is all or nothing: after a mistake in any part the rules stay as they were, and INFO has
 // the reason until a load succeeds. The limits of the rules are policies (rls/rule_policies.h),
 // which a primary makes, and a replica has from its primary. A rule that leaves retires its policy,
 // which is deleted when all its buckets are full, but not within an hour; sooner, the oldest first,
@@ -24,10 +26,12 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 #include "core/base/instant.h"
 #include "core/base/mutex.h"
 #include "core/policies/policy_file.h"
+#include "rls/rule.h"
 #include "rls/rule_tree.h"
 #include "server/session/services.h"
 
@@ -49,7 +53,11 @@ class RlsRules {
 
   // Reads the files, and has the rules take effect. Fails with one line that names the place.
   absl::Status Load();
-  // Makes the policies of the rules. Requires: the server is a primary, and has its state.
+  // Has these rules take effect, of a control plane, or shows why there are none. On a primary that
+  // has its state they are in force behind this call. Fails likewise, and if there are too many.
+  absl::Status Replace(absl::StatusOr<std::vector<RuleFile>> rules, RulesFrom from);
+  // Makes the policies of the rules, if there are rules. Requires: the server is a primary, and has
+  // its state.
   absl::Status MakePolicies();
   // Loads the rules again, and logs it, if the files have changed: two looks in a row must see the
   // same, so that half of a change is not read. Makes the policies on a primary that lacks some:
@@ -73,7 +81,11 @@ class RlsRules {
   };
 
   [[nodiscard]] Traces LookAtFiles() const;
-  absl::Status Use(const std::shared_ptr<const Set>& set);
+  // Uses what was read, counts it, and shows what is wrong with it.
+  absl::Status Take(const absl::StatusOr<std::shared_ptr<const Set>>& read, RulesFrom from);
+  absl::Status Use(const std::shared_ptr<const Set>& set, RulesFrom from);
+  absl::Status MakePoliciesOf(const Set& set);
+  void LookForChanges();
   // True if the server has the policies of the rules.
   [[nodiscard]] bool HasPolicies();
   // Retires and deletes policies, as far as these would be too many.

@@ -67,7 +67,7 @@ Services::Services(const Options& server_options, const Clock& server_clock,
   });
   // The rules own their names before they are read, so that no client takes one of them between a
   // promotion and the next look at the rules.
-  if (!options.rls_config.empty()) {
+  if (options.serves_rls()) {
     WEIR_CHECK(policies.ReplaceFile({}, FilePart::kRules).ok());
   }
 }

@@ -39,6 +39,7 @@
 #include "server/state/replication.h"
 #include "server/state/rls_counters.h"
 #include "server/state/state_on_disk.h"
+#include "server/state/xds_status.h"
 
 namespace weir {
 
@@ -69,11 +70,11 @@ struct Services {
   absl::Status Use(const PolicyReading& reading);
   absl::Status ReloadPolicies();  // does both
   // Replaces the policy file's policies by these, and logs which policies are retired. Without
-  // rls-config it concerns those of rules, too, which an earlier run has made.
+  // rules it concerns those of rules, too, which an earlier run has made.
   absl::Status ReplacePolicyFile(const PolicyFile& file) {
-    return ReplacePolicies(file, options.rls_config.empty() ? FilePart::kAll : FilePart::kOthers);
+    return ReplacePolicies(file, options.serves_rls() ? FilePart::kOthers : FilePart::kAll);
   }
-  // Likewise those that are made from rules of rls-config.
+  // Likewise those that are made from rules.
   absl::Status ReplaceRulePolicies(const PolicyFile& policies_of_rules) {
     return ReplacePolicies(policies_of_rules, FilePart::kRules);
   }
@@ -157,6 +158,7 @@ struct Services {
   LogThrottle http2_throttle;      // for lines about floods over HTTP/2
   Http2Counters http2;
   RlsCounters rls;
+  XdsStatus xds;
 
  private:
   absl::Status ReplacePolicies(const PolicyFile& file, FilePart part);

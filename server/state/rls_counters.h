@@ -34,6 +34,12 @@ enum class RlsError : std::uint8_t {
   kUnauthenticated,
   kTooLong
 };
+// Where the rules that were loaded last are from: files, a control plane, or its last response to
+// an earlier run.
+enum class RulesFrom : std::uint8_t { kNone, kFiles, kXds, kXdsSaved };
+inline constexpr auto kRulesFromNames =
+    std::to_array<std::string_view>({"none", "files", "xds", "xds-saved"});
+
 inline constexpr auto kRlsErrorNames =
     std::to_array<std::string_view>({"invalid_argument", "permission_denied", "resource_exhausted",
                                      "unavailable", "unauthenticated", "too_long"});
@@ -78,7 +84,7 @@ class RlsCounters {
 
   // The policies of the rules are made, on a primary.
   std::atomic<bool> in_force{false};
-
+  std::atomic<RulesFrom> from{RulesFrom::kNone};
   // The rules that were loaded, and the loads since the start, the first one included.
   std::atomic<std::uint64_t> domains{0};
   std::atomic<std::uint64_t> rules{0};

@@ -38,7 +38,7 @@ const std::map<std::string_view, std::vector<std::string_view>>& Rooms() {
       {"module", {"api", "values", "handlers"}},
       {"server",
        {"os", "config", "commands", "state", "access", "observe", "session", "health", "measures",
-        "handlers", "http", "grpc", "json", "rls", "page", "net", "replicas", "edge"}},
+        "handlers", "http", "grpc", "json", "rls", "page", "net", "replicas", "edge", "xds"}},
   };
   return kRooms;
 }

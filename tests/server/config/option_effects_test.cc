@@ -29,9 +29,9 @@ Options With(const std::vector<std::pair<std::string_view, std::string_view>>& s
 
 // Every kind of thing that an option may need.
 const std::vector<std::pair<std::string_view, std::string_view>> kAll = {
-    {"data-dir", "d"},    {"durability", "always"}, {"admin-port", "1"},
-    {"http-port", "2"},   {"tls-port", "3"},        {"unix-socket", "s"},
-    {"sentinel", "weir"}, {"rls-config", "r"},      {"edge-of", "h:1"}};
+    {"data-dir", "d"},  {"durability", "always"}, {"admin-port", "1"},    {"http-port", "2"},
+    {"tls-port", "3"},  {"unix-socket", "s"},     {"sentinel", "weir"},   {"rls-config", "r"},
+    {"edge-of", "h:1"}, {"rls-xds", "h:2"},       {"rls-xds-tls", "true"}};
 
 TEST(OptionEffectsTest, NothingIsSaidOfOptionsThatAreNotGiven) {
   EXPECT_THAT(OptionsWithoutEffect(DefaultOptions()), IsEmpty());
@@ -79,6 +79,7 @@ TEST(OptionEffectsTest, EachOptionIsKnown) {
                                                 "requirepass",
                                                 "requirepass-file",
                                                 "rls-config",
+                                                "rls-xds",
                                                 "sentinel",
                                                 "slice-life",
                                                 "slowlog-log-slower-than",

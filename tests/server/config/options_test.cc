@@ -388,6 +388,13 @@ TEST(OptionsTest, AnOptionThatNeedsAnotherSaysSo) {
             "option 'rls-config': needs an http-port, http-tls-port or http-unix-socket");
   options.http_unix_socket = "s";
   EXPECT_TRUE(CheckTogether(options).ok());
+  options.rls_xds.servers = {{"gateway", 1}};
+  EXPECT_EQ(CheckTogether(options).message(),
+            "option 'rls-xds': does not go with rls-config: rules are from one of the two");
+  options.rls_config.clear();
+  EXPECT_TRUE(CheckTogether(options).ok());
+  options.rls_xds.servers.push_back({"gateway", 2});
+  EXPECT_EQ(CheckTogether(options).message(), "option 'rls-xds': has more than one server");
 }
 
 TEST(OptionsTest, HelpNamesEveryOption) {

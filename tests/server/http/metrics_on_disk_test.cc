@@ -59,6 +59,7 @@ TEST(MetricsOnDiskTest, SavesAreShownOnceTheStateIsLoaded) {
 TEST(MetricsOnDiskTest, TheDocumentationListsThem) {
   Options options = DefaultOptions();
   options.rls_config = "rules.yaml";
+  options.rls_xds.servers = {{"gateway", 1}};  // which no real server has beside files
   HttpServerOnDisk on_disk(Durability::kSnapshot, options);
   on_disk.Load();
   Conversation client(on_disk.server());
