@@ -23,16 +23,6 @@ namespace {
 constexpr std::size_t kNameHashBytes = crypto_generichash_BYTES_MIN / 2;  // 16 digits
 constexpr std::size_t kCutNameBytes = kLabelBytesMax - 1 - 2 * kNameHashBytes;
 
-// The rules from the first level down to this one.
-absl::InlinedVector<const Rule*, kRuleLevelsMax> PathTo(const RuleTree& tree, const Rule& rule) {
-  absl::InlinedVector<const Rule*, kRuleLevelsMax> path = {&rule};
-  while (path.back()->parent != Rule::kNoParent) {
-    path.push_back(&tree.rules()[path.back()->parent]);
-  }
-  std::ranges::reverse(path);
-  return path;
-}
-
 // Appends a text, with "_" for what a name may not have. Returns whether there was such a byte.
 bool AppendForName(std::string_view text, std::string& name) {
   const auto is_kept = [](char c) {
@@ -55,7 +45,7 @@ std::string PolicyNameOf(const RuleTree& tree, const Rule& rule) {
   std::string name = "rls:";
   bool is_changed = AppendForName(domain, name);
   absl::InlinedVector<DescriptorEntry, kRuleLevelsMax> exact;
-  for (const Rule* const level : PathTo(tree, rule)) {
+  for (const Rule* const level : tree.PathTo(rule)) {
     exact.push_back({level->key, level->value});
     name += '.';
     is_changed |= AppendForName(level->key, name);

@@ -130,24 +130,37 @@ void RuleTree::NoteMetricLevels() {
   }
 }
 
+RuleTree::Path RuleTree::PathTo(const Rule& rule) const {
+  Path path = {&rule};
+  while (path.back()->parent != Rule::kNoParent) path.push_back(&rules_[path.back()->parent]);
+  std::ranges::reverse(path);
+  return path;
+}
+
+absl::InlinedVector<DescriptorEntry, kRuleLevelsMax> RuleTree::MetricLevels(
+    const Rule& rule, std::span<const DescriptorEntry> entries) const {
+  absl::InlinedVector<DescriptorEntry, kRuleLevelsMax> levels;
+  for (const Rule* const level : PathTo(rule)) {
+    const std::size_t i = levels.size();
+    const bool has_value = (metric_levels_[PlaceOf(rule)] >> i & 1) != 0;
+    const bool is_of_entry = has_value && !level->share_threshold;
+    levels.push_back({level->key, is_of_entry ? entries[i].value : level->value});
+  }
+  return levels;
+}
+
 void RuleTree::AppendMetricName(const Rule& rule, std::span<const DescriptorEntry> entries,
                                 std::string& name) const {
-  absl::InlinedVector<const Rule*, kRuleLevelsMax> path;
-  for (const Rule* level = &rule; level != nullptr;
-       level = level->parent == Rule::kNoParent ? nullptr : &rules_[level->parent]) {
-    path.push_back(level);
-  }
-  std::ranges::reverse(path);
   name += "rls:";
   AppendEscaped(DomainOf(rule).name, name, '.');
-  for (std::size_t i = 0; i < path.size(); ++i) {
-    const bool has_value = (metric_levels_[PlaceOf(rule)] >> i & 1) != 0;
-    const std::string_view value =
-        has_value && !path[i]->share_threshold ? entries[i].value : path[i]->value;
+  const Path path = PathTo(rule);
+  std::size_t i = 0;
+  for (const auto& [key, value] : MetricLevels(rule, entries)) {
     name += '.';
-    AppendEscaped(path[i]->key, name, '.');
+    AppendEscaped(key, name, '.');
+    const bool is_of_rule = value == path[i++]->value;
     if (value.empty()) continue;
-    name += value == path[i]->value ? ':' : '=';
+    name += is_of_rule ? ':' : '=';
     AppendEscaped(value, name, '.');
   }
 }

@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
@@ -89,15 +90,24 @@ class RuleTree {
   void AppendKey(std::string_view domain, const Rule* rule,
                  std::span<const DescriptorEntry> entries, std::string& key) const;
 
+  // The rules from the first level down to one of its rules.
+  using Path = absl::InlinedVector<const Rule*, kRuleLevelsMax>;
+  [[nodiscard]] Path PathTo(const Rule& rule) const;
+
   // True if metrics tell the values of descriptors that meet the rule apart: it has
   // detailed_metric, or value_to_metric on a level down to it.
   [[nodiscard]] bool HasMetricValues(const Rule& rule) const noexcept {
     return metric_levels_[PlaceOf(rule)] != 0;
   }
+  // The keys and values by which metrics know the levels down to a rule: those of the rules. On the
+  // levels that tell values apart the value is that of the entry, unless they share one bucket.
+  // Requires: that the tree has matched the rule with the entries; without HasMetricValues these
+  // may be empty.
+  [[nodiscard]] absl::InlinedVector<DescriptorEntry, kRuleLevelsMax> MetricLevels(
+      const Rule& rule, std::span<const DescriptorEntry> entries) const;
   // Appends the name by which metrics know the limits of such a rule: rls:DOMAIN.KEY:VALUE.KEY,
-  // escaped as in keys, dots too. On the levels that tell values apart it has KEY=VALUE with that
-  // of the entry, unless that is the rule's or they share one bucket. Requires: HasMetricValues,
-  // and that the tree has matched it with the entries.
+  // escaped as in keys, dots too. A level with a value that is not the rule's has KEY=VALUE.
+  // Requires: HasMetricValues, and that the tree has matched it with the entries.
   void AppendMetricName(const Rule& rule, std::span<const DescriptorEntry> entries,
                         std::string& name) const;
 

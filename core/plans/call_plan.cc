@@ -146,6 +146,7 @@ Decision CallPlan::ChargeBeyond(std::size_t first, CallVerdict& verdict) {
   Decision& said = bucket.step.decision;
   if (bucket.has_bucket && bucket.cost > static_cast<std::uint64_t>(said.remaining)) {
     verdict.beyond |= BitOf(first);
+    verdict.left_of_beyond.push_back(said.remaining);
   }
   said.allowed = true;  // so that the plan keeps the charge
   bucket.step.bucket = ChargeLimit(limit, bucket.present, verdict.now, bucket.cost, max_wait_);

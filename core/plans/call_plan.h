@@ -100,6 +100,8 @@ struct CallVerdict {
   std::uint64_t repeated = 0;
   std::uint64_t taken = 0;   // asks that were charged, and all reports
   std::uint64_t beyond = 0;  // reports of tokens that were not there
+  // For each bit of `beyond`, the lowest first: the tokens that were there.
+  absl::InlinedVector<std::int64_t, 4> left_of_beyond;
   std::uint64_t banned = 0;
 
   friend bool operator==(const CallVerdict&, const CallVerdict&) = default;

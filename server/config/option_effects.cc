@@ -60,6 +60,8 @@ constexpr auto kEffects = std::to_array<OptionEffect>({
     {"rls-headers", HasRls, kRls},
     {"rls-merge-domains", HasRls, kRls},
     {"rls-metadata", HasRls, kRls},
+    {"rls-metrics", [](const Options& options) { return HasRls(options) && HasAdminPort(options); },
+     "rls-config and an admin-port"},
     {"rls-quota", HasRls, kRls},
     {"rls-shadow", HasRls, kRls},
     {"rls-xds-ca", HasXdsTls, kXdsTls},

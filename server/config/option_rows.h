@@ -16,6 +16,7 @@
 #include "server/config/option_checks.h"
 #include "server/config/options.h"
 #include "server/config/replica_option_rows.h"
+#include "server/config/rls_option_rows.h"
 #include "server/config/xds_option_rows.h"
 
 namespace weir {
@@ -39,7 +40,7 @@ inline constexpr auto kRedisLogLevels = std::to_array<RedisWord>({{"debug", "deb
                                                                   {"warning", "warning"},
                                                                   {"warning", "error"}});
 
-// Those that are not of replicas.
+// Those that have no file of their own.
 inline constexpr auto kServerOptionRows = std::to_array<OptionSpec>({
     {.name = "accept-damaged-state",
      .group = OptionGroup::kRare,
@@ -319,50 +320,6 @@ inline constexpr auto kServerOptionRows = std::to_array<OptionSpec>({
      .fallback = "false",
      .summary = "Starts at the wall clock's time even if the data directory has a later one. For a "
                 "single start, after a wrong clock was corrected."},
-    {.name = "rls-config",
-     .group = OptionGroup::kHttp,
-     .field = &Options::rls_config,
-     .fallback = "",
-     .summary = "Serves Envoy's rate limit service on http-port by the rules of this file, or of "
-                "each *.yaml and *.yml in this folder; they are read again when they change, and "
-                "at SIGHUP. See docs/envoy.md."},
-    {.name = "rls-headers",
-     .group = OptionGroup::kHttp,
-     .field = &Options::rls_headers,
-     .fallback = "none",
-     .live = true,
-     .summary =
-         "Fields that answers of Envoy's rate limit service have Envoy add to its responses. "
-         "`none`; `reference`: RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset, as "
-         "envoyproxy/ratelimit has them; `ratelimit`: RateLimit, RateLimit-Policy and "
-         "Retry-After of docs/http.md."},
-    {.name = "rls-merge-domains",
-     .group = OptionGroup::kHttp,
-     .field = &Options::rls_merge_domains,
-     .fallback = "false",
-     .summary = "Lets several files of rls-config have one domain, whose rules are joined."},
-    {.name = "rls-metadata",
-     .group = OptionGroup::kHttp,
-     .field = &Options::rls_metadata,
-     .fallback = "false",
-     .live = true,
-     .summary =
-         "Answers of Envoy's rate limit service have dynamic_metadata: the descriptors, their "
-         "codes, and the metadata of their rules."},
-    {.name = "rls-quota",
-     .group = OptionGroup::kHttp,
-     .field = &Options::rls_quota,
-     .fallback = "false",
-     .live = true,
-     .summary = "Takes each rule of rls-config for a quota rule: a call is over its limits only if "
-                "all rules that it meets are."},
-    {.name = "rls-shadow",
-     .group = OptionGroup::kHttp,
-     .field = &Options::rls_shadow,
-     .fallback = "false",
-     .live = true,
-     .summary = "Answers every call of Envoy's rate limit service OK, and tells in the statuses "
-                "what the rules have said."},
     {.name = "server-name",
      .group = OptionGroup::kHttp,
      .field = &Options::server_name,
@@ -484,7 +441,7 @@ inline constexpr auto kServerOptionRows = std::to_array<OptionSpec>({
 });
 
 inline constexpr auto kSortedRows =
-    SortedByName(kServerOptionRows, kReplicaOptionRows, kXdsOptionRows);
+    SortedByName(kServerOptionRows, kReplicaOptionRows, kRlsOptionRows, kXdsOptionRows);
 inline constexpr auto kOptionRows = []<std::size_t... kIs>(std::index_sequence<kIs...>) {
   return std::array{*kSortedRows[kIs]...};
 }

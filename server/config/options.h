@@ -76,6 +76,8 @@ enum class OnPersistError { kRefuse, kServe };
 constexpr std::string_view OptionWords(OnPersistError) { return "refuse|serve"; }
 enum class RlsHeaders { kNone, kReference, kRatelimit };
 constexpr std::string_view OptionWords(RlsHeaders) { return "none|reference|ratelimit"; }
+enum class RlsMetrics { kOwn, kReference };
+constexpr std::string_view OptionWords(RlsMetrics) { return "own|reference"; }
 enum class TlsAuthClients { kYes, kNo, kOptional };
 constexpr std::string_view OptionWords(TlsAuthClients) { return "yes|no|optional"; }
 enum class UnixSocketPerm { kOwner, kGroup, kAll };
@@ -139,6 +141,7 @@ struct Options {
   RlsHeaders rls_headers{};
   bool rls_merge_domains = false;
   bool rls_metadata = false;
+  RlsMetrics rls_metrics{};
   bool rls_quota = false;
   bool rls_shadow = false;
   ServerList rls_xds;      // the control plane that has those rules, in place of files; none or one
@@ -223,14 +226,13 @@ enum class OptionGroup {
 
 // The row of one option.
 struct OptionSpec {
-  using Field =
-      std::variant<AddressList Options::*, HostList Options::*, HostName Options::*,
-                   HostAndPort Options::*, ServerList Options::*, Percents Options::*,
-                   std::int64_t Options::*, ByteCount Options::*,
-                   std::chrono::milliseconds Options::*, bool Options::*, std::string Options::*,
-                   Secret Options::*, Durability Options::*, LogLevel Options::*,
-                   LogLineFormat Options::*, OnPersistError Options::*, EdgeAway Options::*,
-                   RlsHeaders Options::*, TlsAuthClients Options::*, UnixSocketPerm Options::*>;
+  using Field = std::variant<
+      AddressList Options::*, HostList Options::*, HostName Options::*, HostAndPort Options::*,
+      ServerList Options::*, Percents Options::*, std::int64_t Options::*, ByteCount Options::*,
+      std::chrono::milliseconds Options::*, bool Options::*, std::string Options::*,
+      Secret Options::*, Durability Options::*, LogLevel Options::*, LogLineFormat Options::*,
+      OnPersistError Options::*, EdgeAway Options::*, RlsHeaders Options::*, RlsMetrics Options::*,
+      TlsAuthClients Options::*, UnixSocketPerm Options::*>;
 
   std::string_view name;  // without the dashes
   OptionGroup group;

@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "server/http/check_routes.h"
-#include "server/http/limit_labels.h"
 #include "server/http/request_tally.h"
+#include "server/measures/limit_labels.h"
 #include "server/observe/rate_history.h"
 #include "server/observe/recent_text.h"
 

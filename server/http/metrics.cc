@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <ranges>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,9 +28,10 @@
 #include "server/config/version.h"
 #include "server/http/http_exchange.h"
 #include "server/http/http_route.h"
-#include "server/http/limit_labels.h"
+#include "server/http/metric_rows.h"
 #include "server/http/request_tally.h"
-#include "server/http/scrape.h"
+#include "server/http/rls_metrics.h"
+#include "server/measures/limit_labels.h"
 #include "server/measures/measure.h"
 #include "server/measures/server_snapshot.h"
 #include "server/observe/metric_samples.h"
@@ -41,17 +43,6 @@ namespace {
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
-// A row of the page: measures of the server, or a metric that has labels or that HTTP alone knows.
-struct Metric {
-  std::string_view name = {};
-  std::string_view labels = {};  // "face, result"
-  std::string_view help = {};
-  void (*collect)(Scrape& scrape, Samples& samples) = nullptr;  // of limits: those of Rows()
-  bool (*exists)(const Services& services) = nullptr;  // null: always; of measures: as they say
-  std::string_view title = {};  // of the group that begins here, in docs/metrics.md
-  std::array<std::string_view, 7> measures = {};
-};
-
 // --- Metrics with labels ---
 
 // A number of a limit.
@@ -61,7 +52,7 @@ consteval std::size_t Number(std::string_view name) {
 }
 
 void CollectDecisions(Scrape& scrape, Samples& samples) {
-  for (const auto& [limit, numbers] : scrape.Rows()) {
+  for (const auto& [limit, numbers] : scrape.ChosenRows()) {
     samples.Add(numbers[Number("allowed")], {{"limit", limit}, {"result", "allowed"}});
     samples.Add(numbers[Number("denied")], {{"limit", limit}, {"result", "denied"}});
     if (numbers[Number("shadow_denied")] == 0) continue;
@@ -70,7 +61,7 @@ void CollectDecisions(Scrape& scrape, Samples& samples) {
 }
 
 void CollectNear(Scrape& scrape, Samples& samples) {
-  for (const auto& [limit, numbers] : scrape.Rows()) {
+  for (const auto& [limit, numbers] : scrape.ChosenRows()) {
     samples.Add(numbers[Number("near_limit")], {{"limit", limit}});
   }
 }
@@ -79,7 +70,7 @@ void CollectNear(Scrape& scrape, Samples& samples) {
 // the page.
 template <std::size_t kNumber>
 void CollectRare(Scrape& scrape, Samples& samples) {
-  for (const auto& [limit, numbers] : scrape.Rows()) {
+  for (const auto& [limit, numbers] : scrape.ChosenRows()) {
     if (numbers[kNumber] != 0) samples.Add(numbers[kNumber], {{"limit", limit}});
   }
 }
@@ -150,60 +141,6 @@ void CollectIncompleteChecks(Scrape& scrape, Samples& samples) {
   }
 }
 
-// --- Of Envoy's rate limit service ---
-
-// Visits the domains by their labels, of which those beyond metrics-max-limits are one.
-template <typename Visit>
-void ForEachDomain(Scrape& scrape, const Visit& visit) {
-  const auto most = static_cast<std::size_t>(scrape.services.options.metrics_max_limits);
-  std::map<std::string, std::array<std::uint64_t, 3>> by_label;
-  scrape.services.rls.ForEachDomain([&](std::string_view domain, const RlsDomainCounts& counts) {
-    std::string label = MetricLabel(domain);
-    const bool is_own = domain == "(unknown)" || by_label.size() < most || by_label.contains(label);
-    AddTotals(by_label[is_own ? label : std::string(kOtherLimits)],
-              {counts.ok.load(), counts.over_limit.load(), counts.no_match.load()});
-  });
-  for (const auto& [label, sums] : by_label) visit(label, sums);
-}
-
-void CollectRlsCalls(Scrape& scrape, Samples& samples) {
-  ForEachDomain(scrape, [&](std::string_view domain, const auto& numbers) {
-    samples.Add(numbers[0], {{"domain", domain}, {"code", "ok"}});
-    samples.Add(numbers[1], {{"domain", domain}, {"code", "over_limit"}});
-  });
-}
-
-void CollectRlsNoMatch(Scrape& scrape, Samples& samples) {
-  ForEachDomain(scrape, [&](std::string_view domain, const auto& numbers) {
-    samples.Add(numbers[2], {{"domain", domain}});
-  });
-}
-
-void CollectRlsErrors(Scrape& scrape, Samples& samples) {
-  for (std::size_t i = 0; i < kRlsErrorNames.size(); ++i) {
-    samples.Add(scrape.services.rls.errors(static_cast<RlsError>(i)),
-                {{"code", kRlsErrorNames[i]}});
-  }
-}
-
-void CollectRlsLoads(Scrape& scrape, Samples& samples) {
-  samples.Add(scrape.services.rls.loads.load(), {{"result", "success"}});
-  samples.Add(scrape.services.rls.load_errors.load(), {{"result", "error"}});
-}
-
-void CollectXdsResponses(Scrape& scrape, Samples& samples) {
-  samples.Add(scrape.services.xds.accepted.load(), {{"result", "accepted"}});
-  samples.Add(scrape.services.xds.refused.load(), {{"result", "refused"}});
-}
-
-void CollectRlsDurations(Scrape& scrape, Samples& samples) {
-  const auto row = scrape.Commands().find(&RateLimitCallSpec());
-  samples.AddDurations(row == scrape.Commands().end() ? CommandTotals() : row->second, {});
-}
-
-bool HasXds(const Services& services) { return !services.options.rls_xds.servers.empty(); }
-bool HasRls(const Services& services) { return services.options.serves_rls(); }
-
 void CollectEvicted(Scrape& scrape, Samples& samples) {
   samples.Add(scrape.services.upkeep.counts().evicted, {{"full", "false"}});
   samples.Add(scrape.services.upkeep.counts().evicted_full, {{"full", "true"}});
@@ -263,17 +200,20 @@ bool HasAcks(const Services& services) {
   return IsPrimary(services) && services.settings.Get(&Options::ack_replicas) > 0;
 }
 
-// In the order of the page. No key of a client is a label: there would be a series for each.
-constexpr Metric kMetrics[] = {
+// The rows of the page are these, then those of Envoy's rate limit service, then kServerMetrics. No
+// key of a client is a label: there would be a series for each.
+constexpr Metric kRequestMetrics[] = {
     {.title = "Limits"},
     {"weir_limit_decisions_total", "limit, result",
-     "Decisions of each limit, as RL.STATS counts them.", CollectDecisions},
+     "Decisions of each limit, as RL.STATS counts them.", CollectDecisions, nullptr,
+     &Scrape::LimitRows},
     {"weir_limit_near_total", "limit",
-     "Admissions after which at least 80 % of the limit was in use.", CollectNear},
+     "Admissions after which at least 80 % of the limit was in use.", CollectNear, nullptr,
+     &Scrape::LimitRows},
     {"weir_bans_total", "limit", "Denials that have shut the limit (ban=).",
-     CollectRare<Number("bans")>},
+     CollectRare<Number("bans")>, nullptr, &Scrape::LimitRows},
     {"weir_charged_beyond_total", "limit", "Charges of tokens that were not there (RL.CHARGE).",
-     CollectRare<Number("charged_beyond")>},
+     CollectRare<Number("charged_beyond")>, nullptr, &Scrape::LimitRows},
     {"weir_metrics_limits_folded", "",
      "Limits that are counted together as (others): see --metrics-max-limits.", CollectFolded},
     {.title = "Requests and commands"},
@@ -295,23 +235,9 @@ constexpr Metric kMetrics[] = {
      "Checks that lacked the value of a variable, by the route of /check that they asked; "
      "without those of a route that skips such groups.",
      CollectIncompleteChecks},
-    {"weir_rls_calls_total", "domain, code",
-     "Calls of Envoy's rate limit service that were decided: ok or over_limit.", CollectRlsCalls,
-     HasRls},
-    {"weir_rls_no_match_total", "domain", "Their descriptors that no rule has matched.",
-     CollectRlsNoMatch, HasRls},
-    {"weir_rls_errors_total", "code",
-     "Calls that were answered an error, which Envoy lets pass by default; and messages that are "
-     "too long, which are over the limit.",
-     CollectRlsErrors, HasRls},
-    {"weir_rls_duration_seconds", "", "The time that calls have kept a thread busy.",
-     CollectRlsDurations, HasRls},
-    {"weir_rls_config_loads_total", "result", "Loads of the rules: success or error.",
-     CollectRlsLoads, HasRls},
-    {.measures = {"weir_rls_config_failing", "weir_rls_xds_connected"}},
-    {"weir_rls_xds_responses_total", "result",
-     "Responses of the control plane of rls-xds: accepted or refused.", CollectXdsResponses,
-     HasXds},
+};
+
+constexpr Metric kServerMetrics[] = {
     {.title = "The table",
      .measures = {"weir_buckets", "weir_table_bytes", "weir_limits", "weir_policies",
                   "weir_overrides"}},
@@ -359,15 +285,30 @@ constexpr Metric kMetrics[] = {
 
 MetricFamily FamilyOf(std::string_view name, std::string_view help) {
   const bool is_histogram =
-      name == "weir_command_duration_seconds" || name == "weir_rls_duration_seconds";
-  const MetricType type = is_histogram               ? MetricType::Histogram
-                          : name.ends_with("_total") ? MetricType::Counter
-                                                     : MetricType::Gauge;
+      name.ends_with("_duration_seconds") || name.ends_with("_response_time_seconds");
+  // Those of the reference are no gauges either.
+  const bool is_counter = name.ends_with("_total") || name.starts_with("ratelimit_");
+  const MetricType type = is_histogram && name != "weir_last_save_duration_seconds"
+                              ? MetricType::Histogram
+                          : is_counter ? MetricType::Counter
+                                       : MetricType::Gauge;
   return {.name = std::string(name), .help = std::string(help), .type = type, .metric = {}};
 }
 
 MetricFamily FamilyOf(const Measure& measure) {
   return FamilyOf(measure.names.metric, measure.help);
+}
+
+// All rows, in the order of the page.
+std::span<const Metric* const> MetricRows() {
+  static const std::vector<const Metric*> kRows = [] {
+    std::vector<const Metric*> rows;
+    for (const Metric& metric : kRequestMetrics) rows.push_back(&metric);
+    for (const Metric& metric : RlsMetricRows()) rows.push_back(&metric);
+    for (const Metric& metric : kServerMetrics) rows.push_back(&metric);
+    return rows;
+  }();
+  return kRows;
 }
 
 constexpr std::size_t kPageBytes = std::size_t{128} * 1024;  // of a page for 500 limits
@@ -382,12 +323,13 @@ class PageWriter {
     page_.reserve(kPageBytes);
   }
 
-  [[nodiscard]] bool is_done() const noexcept { return metric_ == std::size(kMetrics); }
+  [[nodiscard]] bool is_done() const noexcept { return metric_ == MetricRows().size(); }
   // Returns the number of bytes. Requires: !is_done().
   [[nodiscard]] std::size_t WritePart() {
-    const Metric& metric = kMetrics[metric_];
+    const Metric& metric = *MetricRows()[metric_];
     const std::size_t before = page_.size();
-    if (!metric.exists || metric.exists(scrape_.services)) {
+    const bool exists = !metric.exists || metric.exists(scrape_.services);
+    if (exists) {
       for (const std::string_view name : metric.measures) {
         if (name.empty()) continue;
         const Measure& measure = FindMeasure(&MeasureNames::metric, name);
@@ -395,7 +337,10 @@ class PageWriter {
       }
       if (metric.collect) AppendLabelled(metric);
     }
-    if (!scrape_.HasMoreRows()) ++metric_;
+    if (!exists || !metric.rows || !scrape_.HasMoreRows((scrape_.*metric.rows)())) {
+      scrape_.EndRows();
+      ++metric_;
+    }
     return page_.size() - before;
   }
   [[nodiscard]] std::string TakePage() { return std::move(page_); }
@@ -413,8 +358,16 @@ class PageWriter {
     AppendMetric(family, false, page_);
   }
   void AppendLabelled(const Metric& metric) {
-    const bool goes_on = scrape_.TakeRows(metric.labels.starts_with("limit") ? kRowsOfPart : 0);
-    MetricFamily family = FamilyOf(metric.name, metric.help);
+    const std::size_t rows_max = metric.is_named_by_row ? 1 : kRowsOfPart;
+    bool goes_on = metric.rows && scrape_.TakeRows((scrape_.*metric.rows)(), rows_max);
+    std::string name(metric.name);
+    if (metric.is_named_by_row) {
+      const LimitLabels::RowRange row = scrape_.ChosenRows();
+      if (row.begin() == row.end()) return;
+      name = absl::StrReplaceAll(name, {{"DOMAIN", row.begin()->first}});
+      goes_on = false;
+    }
+    MetricFamily family = FamilyOf(name, metric.help);
     Samples samples(family);
     metric.collect(scrape_, samples);
     AppendMetric(family, goes_on, page_);
@@ -422,7 +375,7 @@ class PageWriter {
 
   Scrape scrape_;
   std::string page_;
-  std::size_t metric_ = 0;  // of kMetrics
+  std::size_t metric_ = 0;  // of kServerMetrics
 };
 
 // Writes the parts that are left, as far as this turn goes.
@@ -460,7 +413,8 @@ std::string MetricsMarkdown() {
                     " | ", labels.empty() ? "-" : absl::StrCat("`", names, "`"), " | ", family.help,
                     " |\n");
   };
-  for (const Metric& metric : kMetrics) {
+  for (const Metric* const row : MetricRows()) {
+    const Metric& metric = *row;
     if (!metric.title.empty()) {
       absl::StrAppend(&page, page.empty() ? "" : "\n", "### ", AbslView(metric.title),
                       "\n\n| metric | type | labels | meaning |\n|---|---|---|---|\n");

@@ -22,6 +22,7 @@
 #include "rls/rule_policies.h"
 #include "rls/units.h"
 #include "server/commands/command_table.h"
+#include "server/rls/reference_count.h"
 #include "server/session/observers.h"
 
 namespace weir {
@@ -151,7 +152,7 @@ std::string RateLimitDecision::DecideMatched(const RateLimitCall& call,
       Limiter::CallDecider(services().limiter)
           .Decide(request_, now_, session_.client().introducer());
   if (!verdict.ok()) return absl::StrCat("OOM ", verdict.status().message());
-  Count(matched, *verdict);
+  Count(call, matched, *verdict);
   work.ChargeVisits();
   // As after a command: a restart must not find the hold open again.
   if (work.has_expired_holds()) session_.delay().AwaitSaveOfChange();
@@ -325,7 +326,8 @@ absl::Status RateLimitDecision::AddInline(const MatchedPart& part) {
 }
 
 // A call that has changed something waits as any change does.
-void RateLimitDecision::Count(const MatchedCall& matched, const CallVerdict& verdict) {
+void RateLimitDecision::Count(const RateLimitCall& call, const MatchedCall& matched,
+                              const CallVerdict& verdict) {
   const auto add = [](std::atomic<std::uint64_t>& count, std::uint64_t n = 1) {
     if (n > 0) count.fetch_add(n, std::memory_order_relaxed);
   };
@@ -341,6 +343,10 @@ void RateLimitDecision::Count(const MatchedCall& matched, const CallVerdict& ver
                               matched.descriptors(), [](const MatchedDescriptor& descriptor) {
                                 return !descriptor.rule && descriptor.answer != Matched::kPart;
                               })));
+  if (rules_->reference) {
+    CountForReference(*rules_, call, matched, request_, verdict,
+                      services().settings.Get(&Options::rls_shadow), services().rls_reference);
+  }
   Worker& worker = session_.worker();
   worker.request_counters.CountCall(request_, limits_, verdict);
   if (services().channels.IsHeard(static_cast<std::size_t>(EventKind::kDenied))) {

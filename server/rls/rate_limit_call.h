@@ -57,7 +57,7 @@ class RateLimitDecision {
   void CountByValue(const MatchedPart& part, absl::InlinedVector<CachedLimit, 1>& limits) const;
   [[nodiscard]] absl::Status AddInline(const MatchedPart& part);
   void AddLimit(const MatchedPart& part, CachedLimit& limit, LimitHint& hint);
-  void Count(const MatchedCall& matched, const CallVerdict& verdict);
+  void Count(const RateLimitCall& call, const MatchedCall& matched, const CallVerdict& verdict);
   void AnswerWith(const MatchedCall& matched, const CallVerdict& verdict);
   // The fields that rls-headers asks for.
   [[nodiscard]] std::vector<AnsweredHeader> Headers(const MatchedCall& matched,

@@ -43,13 +43,13 @@ absl::StatusOr<std::vector<RuleFile>> ReadFiles(const std::string& folder_or_fil
 }
 
 absl::StatusOr<std::shared_ptr<const RlsRules::Set>> MakeSet(
-    absl::StatusOr<std::vector<RuleFile>> files, bool merges, RlsCounters& counters) {
+    absl::StatusOr<std::vector<RuleFile>> files, const Options& options, RlsCounters& counters) {
   if (!files.ok()) return files.status();
   std::vector<std::string> places;
   for (const RuleFile& file : *files) {
     for (const Rule& rule : file.rules) places.push_back(PlaceText(file, file.rules, rule));
   }
-  absl::StatusOr<RuleTree> tree = RuleTree::Create(*std::move(files), merges);
+  absl::StatusOr<RuleTree> tree = RuleTree::Create(*std::move(files), options.rls_merge_domains);
   if (!tree.ok()) return tree.status();
   absl::StatusOr<RulePolicies> policies = PoliciesOf(*tree);
   if (!policies.ok()) return policies.status();
@@ -60,9 +60,13 @@ absl::StatusOr<std::shared_ptr<const RlsRules::Set>> MakeSet(
   std::vector<RlsDomainCounts*> counts;
   for (const RuleDomain& domain : tree->domains())
     counts.push_back(&counters.OfDomain(domain.name));
-  return std::make_shared<const RlsRules::Set>(RlsRules::Set{*std::move(tree), std::move(words),
-                                                             std::move(policies->policies),
-                                                             std::move(counts), std::move(places)});
+  std::unique_ptr<std::atomic<ReferenceCounts*>[]> reference;
+  if (options.rls_metrics == RlsMetrics::kReference) {
+    reference = std::make_unique<std::atomic<ReferenceCounts*>[]>(words.size());
+  }
+  return std::make_shared<const RlsRules::Set>(
+      RlsRules::Set{*std::move(tree), std::move(words), std::move(policies->policies),
+                    std::move(counts), std::move(places), std::move(reference)});
 }
 
 // The longest time until all buckets of a policy are full, which may owe their limit twice.
@@ -125,12 +129,11 @@ absl::Status RlsRules::Load() {
   loaded_ = LookAtFiles();
   seen_ = loaded_;
   const Options& options = services_.options;
-  return Take(MakeSet(ReadFiles(options.rls_config), options.rls_merge_domains, services_.rls),
-              RulesFrom::kFiles);
+  return Take(MakeSet(ReadFiles(options.rls_config), options, services_.rls), RulesFrom::kFiles);
 }
 
 absl::Status RlsRules::Replace(absl::StatusOr<std::vector<RuleFile>> rules, RulesFrom from) {
-  return Take(MakeSet(std::move(rules), services_.options.rls_merge_domains, services_.rls), from);
+  return Take(MakeSet(std::move(rules), services_.options, services_.rls), from);
 }
 
 absl::Status RlsRules::Take(const absl::StatusOr<std::shared_ptr<const Set>>& read,

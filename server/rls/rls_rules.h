@@ -18,6 +18,7 @@
 // us a rule.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -46,6 +47,9 @@ class RlsRules {
     PolicyFile policies;
     std::vector<RlsDomainCounts*> counts;  // by the place of a domain
     std::vector<std::string> places;       // by the place of a rule: "shop.yaml:3"
+    // By the place of a rule: its counts under a name of its own, once it was asked for the first
+    // time; null without rls-metrics=reference. Any thread may set them.
+    std::unique_ptr<std::atomic<ReferenceCounts*>[]> reference;
   };
 
   // `services` must outlive the object.

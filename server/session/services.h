@@ -36,6 +36,7 @@
 #include "server/session/pause.h"
 #include "server/session/server_totals.h"
 #include "server/state/command_admission.h"
+#include "server/state/reference_counters.h"
 #include "server/state/replication.h"
 #include "server/state/rls_counters.h"
 #include "server/state/state_on_disk.h"
@@ -159,6 +160,7 @@ struct Services {
   Http2Counters http2;
   RlsCounters rls;
   XdsStatus xds;
+  ReferenceCounters rls_reference{static_cast<std::size_t>(options.metrics_max_limits)};
 
  private:
   absl::Status ReplacePolicies(const PolicyFile& file, FilePart part);

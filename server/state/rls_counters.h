@@ -70,16 +70,15 @@ class RlsCounters {
     MutexLock lock(mutex_);
     const auto found = domains_.find(domain);
     if (found != domains_.end()) return found->second;
-    if (domains_.size() >= kDomainsMax) domain = "(others)";
-    return domains_[std::string(domain)];
+    return domains_.size() < kDomainsMax ? domains_[std::string(domain)] : others;
   }
-  // Calls visit(domain, counts) for each domain, and for those that no rule has.
+  // Calls visit(domain, counts) for each domain that has counts of its own.
   template <typename Visit>
   void ForEachDomain(const Visit& visit) const {
     MutexLock lock(mutex_);
     for (const auto& [domain, counts] : domains_) visit(domain, counts);
-    visit("(unknown)", unknown);
   }
+  RlsDomainCounts others;   // of the domains of rules that have none of their own
   RlsDomainCounts unknown;  // of domains that no rule has
 
   // The policies of the rules are made, on a primary.

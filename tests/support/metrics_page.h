@@ -14,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -126,13 +127,18 @@ class MetricsPage {
     return !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789") ==
                                 std::string_view::npos;
   }
+  // True for a metric that has the name of envoyproxy/ratelimit.
+  static bool IsReference(std::string_view name) { return name.starts_with("ratelimit_service_"); }
 
   static void CheckFamily(const std::string& name, const MetricFamilyOfPage& family) {
-    EXPECT_TRUE(IsName(name)) << name;
-    EXPECT_TRUE(name.starts_with("weir_") || name.starts_with("process_")) << name;
+    EXPECT_TRUE(IsName(absl::AsciiStrToLower(name))) << name;
+    EXPECT_TRUE(name.starts_with("weir_") || name.starts_with("process_") || IsReference(name))
+        << name;
     EXPECT_THAT((std::set<std::string>{"counter", "gauge", "histogram"}),
                 testing::Contains(family.type));
-    EXPECT_EQ(name.ends_with("_total"), family.type == "counter") << name;
+    EXPECT_EQ(name.ends_with("_total") || (IsReference(name) && family.type != "histogram"),
+              family.type == "counter")
+        << name;
     EXPECT_TRUE(family.help.ends_with('.')) << name;
     if (family.type == "histogram") return CheckHistogram(name, family);
     for (const auto& [sample, value] : family.samples) {

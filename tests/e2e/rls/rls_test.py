@@ -4,6 +4,7 @@ import base64
 import os
 import time
 import unittest
+import urllib.request
 
 from rls_case import RlsServerTest
 from rls_rows import DOMAINS, ROWS, RULES
@@ -96,6 +97,48 @@ class RowsTest(RlsServerTest):
         self.assertEqual(str(self.client().ask_too_much()), " | OVER")
         self.start_rls(RULES["B"], "--rls-shadow=true")
         self.assertEqual(str(self.client().ask_too_much()), " | OK")
+
+
+class ReferenceMetricsTest(RlsServerTest):
+    def samples(self):
+        """Those with the names of the reference, without the begin that all have."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.admin_port}/metrics") as page:
+            lines = page.read().decode().splitlines()
+        begin = "ratelimit_service_"
+        return dict(line[len(begin):].rsplit(" ", 1) for line in lines if line.startswith(begin))
+
+    def test_metrics_have_the_names_of_the_reference(self):
+        self.admin_port = free_port()
+        rules = TWO_A_MINUTE.replace("minute", "year") + (
+            "- {key: ip, value: 10.0.0.1, descriptors: [{key: path, "
+            "rate_limit: {unit: year, requests_per_unit: 10}}]}\n")
+        self.start_rls(rules, f"--admin-port={self.admin_port}", "--rls-metrics=reference")
+        client = self.client()
+        for _ in range(3):
+            client.ask("k=a", "test-domain")
+        client.ask("ip=10.0.0.1/path=x +7", "test-domain")
+        client.ask("ip=10.0.0.1/path=x +5", "test-domain")
+        client.ask("k=a; k=b", "no-domain")
+        self.assertEqual(str(client.ask("none", "")), "!3")
+        samples = self.samples()
+        wanted = {
+            'domain="test-domain",key1="k"': ("3", "1", "1", "2", "0"),
+            'domain="test-domain",key1="ip_10_0_0_1",key2="path"': ("12", "2", "2", "7", "0"),
+        }
+        names = ("total_hits", "over_limit", "near_limit", "within_limit", "shadow_mode")
+        for labels, numbers in wanted.items():
+            seen = tuple(samples.get(f"rate_limit_{name}{{{labels}}}") for name in names)
+            self.assertEqual(seen, numbers, labels)
+        self.assertEqual(samples["rate_limit_no_domain_domain_not_found"], "2")
+        self.assertEqual(samples['should_rate_limit_error{err_type="service_error"}'], "1")
+        self.assertEqual(samples['total_requests{grpc_method="ShouldRateLimit"}'], "7")
+        self.assertEqual(samples["config_load_success"], "1")
+
+    def test_by_default_there_are_none(self):
+        self.admin_port = free_port()
+        self.start_rls(TWO_A_MINUTE, f"--admin-port={self.admin_port}")
+        self.client().ask("k=a", "test-domain")
+        self.assertEqual(self.samples(), {})
 
 
 class RulesTest(RlsServerTest):

@@ -60,6 +60,7 @@ TEST(MetricsOnDiskTest, TheDocumentationListsThem) {
   Options options = DefaultOptions();
   options.rls_config = "rules.yaml";
   options.rls_xds.servers = {{"gateway", 1}};  // which no real server has beside files
+  options.rls_metrics = RlsMetrics::kReference;
   HttpServerOnDisk on_disk(Durability::kSnapshot, options);
   on_disk.Load();
   Conversation client(on_disk.server());
@@ -67,6 +68,9 @@ TEST(MetricsOnDiskTest, TheDocumentationListsThem) {
   for (int i = 0; i < 2; ++i) client.Run("RL.ALLOW banned 1/m,ban=1h");
   client.Run("RL.ALLOW k");
   client.Run("CONFIG SET min-replicas-to-write 1 ack-replicas 1");
+  ReferenceCounters& reference = on_disk.server().services.rls_reference;
+  reference.Of("shop.user.path", false).total_hits.store(1);
+  reference.CountUnknownDomain("DOMAIN", 1);
   on_disk.server().http.checks.Replace({{"api", std::make_shared<const CheckRoute>()}});
   std::map<std::string, std::string> documented;
   std::map<std::string, std::set<std::string>> labels;

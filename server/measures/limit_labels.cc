@@ -1,4 +1,4 @@
-#include "server/http/limit_labels.h"
+#include "server/measures/limit_labels.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // Goal: few names have a label, the same ones for good, and no count is lost. Method: rows folded
 // in turn; names at the edge of the length.
-#include "server/http/limit_labels.h"
+#include "server/measures/limit_labels.h"
 
 #include <cstddef>
 #include <cstdint>
