@@ -45,7 +45,7 @@ void AppendComment(std::string_view text, std::string& file) {
 
 bool IsQuoted(const OptionSpec& spec) {
   const std::string_view kind = OptionKind(spec);
-  return kind != "NUMBER" && kind != "FLAG";
+  return kind != "NUMBER" && kind != "PORTS" && kind != "FLAG";
 }
 
 }  // namespace

@@ -311,8 +311,8 @@ absl::Status Server::Impl::Listen() {
   WEIR_RETURN_IF_ERROR(
       ListenIfAsked(&Listener::ListenForTls, RedisProtocol(), options.bind, options.tls_port));
   const PortProtocol http = HttpProtocol(Face::kHttp, http_);
-  WEIR_RETURN_IF_ERROR(
-      ListenIfAsked(&Listener::Listen, http, options.http_bind, options.http_port));
+  for (const std::uint16_t port : options.http_port.ports)
+    WEIR_RETURN_IF_ERROR(ListenIfAsked(&Listener::Listen, http, options.http_bind, port));
   WEIR_RETURN_IF_ERROR(
       ListenIfAsked(&Listener::ListenForTls, http, options.http_bind, options.http_tls_port));
   WEIR_RETURN_IF_ERROR(ListenIfAsked(&Listener::Listen, HttpProtocol(Face::kAdmin, http_),

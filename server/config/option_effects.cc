@@ -13,7 +13,7 @@ namespace {
 bool KeepsState(const Options& options) { return options.keeps_state(); }
 bool HasAdminPort(const Options& options) { return options.admin_port != 0; }
 bool HasHttpPort(const Options& options) {
-  return options.http_port != 0 || options.http_tls_port != 0;
+  return !options.http_port.ports.empty() || options.http_tls_port != 0;
 }
 bool HasHttp(const Options& options) { return options.serves_http(); }
 bool HasRls(const Options& options) { return options.serves_rls(); }

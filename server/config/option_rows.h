@@ -132,10 +132,8 @@ inline constexpr auto kServerOptionRows = std::to_array<OptionSpec>({
      .rank = 2,
      .field = &Options::http_port,
      .fallback = "0",
-     .min = 0,
-     .max = 65'535,
-     .summary = "The TCP port where applications and proxies ask over HTTP; usually 7381. 0 for "
-                "none."},
+     .summary = "The TCP port where applications and proxies ask over HTTP, usually 7381, or up to "
+                "4 ports, separated by commas. 0 for none."},
     {.name = "http-tls-port",
      .group = OptionGroup::kHttp,
      .field = &Options::http_tls_port,

@@ -113,6 +113,22 @@ std::optional<ServerList> Parse(const OptionSpec&, std::string_view text, Server
   return list;
 }
 
+std::optional<PortList> Parse(const OptionSpec&, std::string_view text, PortList Options::*) {
+  PortList list;
+  if (text == "0") return list;
+  for (const absl::string_view word :
+       absl::StrSplit(AbslView(text), absl::ByAnyChar(", "), absl::SkipEmpty())) {
+    const std::optional<std::int64_t> port = ParseInteger(StdView(word));
+    if (!port || *port < 1 || *port > UINT16_MAX || list.ports.size() == kPortsMax) {
+      return std::nullopt;
+    }
+    if (std::ranges::count(list.ports, *port) != 0) return std::nullopt;
+    list.ports.push_back(static_cast<std::uint16_t>(*port));
+  }
+  if (list.ports.empty()) return std::nullopt;
+  return list;
+}
+
 std::optional<Percents> Parse(const OptionSpec&, std::string_view text, Percents Options::*) {
   return ReadPercents(text);
 }
@@ -196,6 +212,9 @@ std::string Print(const ServerList& list) {
     text->append(AddressText(server));
   });
 }
+std::string Print(const PortList& list) {
+  return list.ports.empty() ? "0" : absl::StrJoin(list.ports, ",");
+}
 std::string Print(const Percents& percents) {
   std::string text;
   for (const int value : percents.values) {
@@ -238,6 +257,10 @@ std::string Expected(const OptionSpec&, ServerList Options::*) {
   return absl::StrCat("at most ", kServersMax,
                       " different hosts with a port, separated by commas, as in "
                       "10.0.0.1:7379,10.0.0.2:7379");
+}
+std::string Expected(const OptionSpec&, PortList Options::*) {
+  return absl::StrCat("0, or 1 to ", kPortsMax,
+                      " different ports from 1 to 65535, separated by commas, as in 8081,8080");
 }
 std::string Expected(const OptionSpec&, Percents Options::*) {
   return absl::StrCat("at most ", kPercentsMax,
@@ -300,6 +323,7 @@ std::string_view OptionKind(const OptionSpec& spec) {
   if (std::holds_alternative<HostName Options::*>(spec.field)) return "HOST";
   if (std::holds_alternative<HostAndPort Options::*>(spec.field)) return "SERVER";
   if (std::holds_alternative<ServerList Options::*>(spec.field)) return "SERVERS";
+  if (std::holds_alternative<PortList Options::*>(spec.field)) return "PORTS";
   if (std::holds_alternative<Percents Options::*>(spec.field)) return "PERCENTS";
   if (std::holds_alternative<std::int64_t Options::*>(spec.field)) return "NUMBER";
   if (std::holds_alternative<ByteCount Options::*>(spec.field)) return "SIZE";

@@ -165,6 +165,7 @@ absl::Status ApplyConfigItem(const CLI::ConfigItem& item, Options& options) {
   const bool is_list = std::holds_alternative<AddressList Options::*>(spec->field) ||
                        std::holds_alternative<HostList Options::*>(spec->field) ||
                        std::holds_alternative<ServerList Options::*>(spec->field) ||
+                       std::holds_alternative<PortList Options::*>(spec->field) ||
                        std::holds_alternative<Percents Options::*>(spec->field);
   if (item.inputs.size() > 1 && !is_list) {
     return absl::InvalidArgumentError(
@@ -278,20 +279,61 @@ std::string OptionHelp(const OptionSpec& spec) {
   return absl::StrCat(AbslView(spec.summary), spec.live ? " CONFIG SET may change it." : "");
 }
 
-DescriptorUse DescriptorUseOf(const Options& options) {
-  const auto on_ports = [](const AddressList& addresses, std::int64_t first, std::int64_t second) {
-    return static_cast<std::int64_t>(addresses.size()) * ((first != 0) + (second != 0));
+std::vector<OpenPort> OpenPorts(const Options& options) {
+  std::vector<OpenPort> open;
+  const auto add = [&open](std::string_view name, const AddressList& addresses, std::int64_t port) {
+    if (port != 0) open.push_back({name, addresses, static_cast<std::uint16_t>(port)});
   };
   // Port 0 of the Redis protocol stands for any free port.
-  const std::int64_t listeners =
-      on_ports(options.bind, options.tls_only ? 0 : 1, options.tls_port) +
-      on_ports(options.http_bind, options.http_port, options.http_tls_port) +
-      on_ports(options.admin_bind, options.admin_port, 0) + (options.unix_socket.empty() ? 0 : 1) +
-      (options.http_unix_socket.empty() ? 0 : 1);
+  if (!options.tls_only) {
+    open.push_back({"port", options.bind, static_cast<std::uint16_t>(options.port)});
+  }
+  add("tls-port", options.bind, options.tls_port);
+  for (const std::uint16_t port : options.http_port.ports) {
+    add("http-port", options.http_bind, port);
+  }
+  add("http-tls-port", options.http_bind, options.http_tls_port);
+  add("admin-port", options.admin_bind, options.admin_port);
+  return open;
+}
+
+DescriptorUse DescriptorUseOf(const Options& options) {
+  std::int64_t listeners =
+      (options.unix_socket.empty() ? 0 : 1) + (options.http_unix_socket.empty() ? 0 : 1);
+  for (const OpenPort& open : OpenPorts(options)) {
+    listeners += static_cast<std::int64_t>(open.addresses.size());
+  }
   return {.threads = options.threads, .listeners = listeners, .keeps_state = options.keeps_state()};
 }
 
 namespace {
+
+// Each port of an address is one option's. An address that stands for all of its kind has that port
+// of each of them.
+absl::Status CheckPorts(const Options& options) {
+  const auto overlap = [](const std::string& a, const std::string& b) {
+    const bool is_v6 = a.find(':') != std::string::npos;
+    if (is_v6 != (b.find(':') != std::string::npos)) return false;
+    const std::string_view all = is_v6 ? "::" : "0.0.0.0";
+    return a == b || a == all || b == all;
+  };
+  const std::vector<OpenPort> open = OpenPorts(options);
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    for (std::size_t before = 0; before < i; ++before) {
+      if (open[i].port == 0 || open[i].port != open[before].port) continue;
+      for (const std::string& address : open[i].addresses) {
+        const auto taken =
+            std::ranges::find_if(open[before].addresses,
+                                 [&](const std::string& other) { return overlap(address, other); });
+        if (taken == open[before].addresses.end()) continue;
+        return absl::InvalidArgumentError(
+            absl::StrCat("option '", AbslView(open[i].name), "': port ", open[i].port, " of ",
+                         address, " is that of ", AbslView(open[before].name), ", too"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
 
 // An edge keeps nothing, and decides by what its primary has said.
 absl::Status CheckEdge(const Options& options) {
@@ -340,6 +382,7 @@ absl::Status CheckRls(const Options& options) {
 }  // namespace
 
 absl::Status CheckTogether(const Options& options) {
+  WEIR_RETURN_IF_ERROR(CheckPorts(options));
   if (options.durability == Durability::kAlways && options.data_dir.empty()) {
     return absl::InvalidArgumentError("option 'durability': always needs a data-dir");
   }

@@ -52,6 +52,11 @@ struct ServerList {
   std::vector<HostAndPort> servers;  // may be empty
 };
 
+// TCP ports, from 1 on.
+struct PortList {
+  std::vector<std::uint16_t> ports;  // different ones; may be empty
+};
+
 // A size of memory.
 struct ByteCount {
   std::int64_t bytes = 0;
@@ -132,7 +137,7 @@ struct Options {
   UnixSocketPerm unix_socket_perm{};
   AddressList http_bind;  // never empty
   HostList http_hosts;
-  std::int64_t http_port = 0;      // 0: no HTTP
+  PortList http_port;              // none: no HTTP
   std::int64_t http_tls_port = 0;  // 0: no HTTPS
   std::string http_unix_socket;    // path; empty: none
   std::string checks;              // path of the file of check routes; empty: none
@@ -183,7 +188,7 @@ struct Options {
 
   // True if a port, or a socket, takes decisions over HTTP.
   [[nodiscard]] bool serves_http() const {
-    return http_port != 0 || http_tls_port != 0 || !http_unix_socket.empty();
+    return !http_port.ports.empty() || http_tls_port != 0 || !http_unix_socket.empty();
   }
   // True if it is Envoy's rate limit service.
   [[nodiscard]] bool serves_rls() const { return !rls_config.empty() || !rls_xds.servers.empty(); }
@@ -195,12 +200,21 @@ struct Options {
   }
 };
 
+// A port on which the server listens.
+struct OpenPort {
+  std::string_view name;  // of its option
+  const AddressList& addresses;
+  std::uint16_t port;  // 0: any free one
+};
+[[nodiscard]] std::vector<OpenPort> OpenPorts(const Options& options);
+
 // The parts of the server that need descriptors. Requires: `threads` is not 0.
 [[nodiscard]] DescriptorUse DescriptorUseOf(const Options& options);
 
 inline constexpr std::size_t kBindAddressesMax = 16;
 inline constexpr std::size_t kHostNamesMax = 16;
 inline constexpr std::size_t kServersMax = 16;
+inline constexpr std::size_t kPortsMax = 4;
 inline constexpr std::size_t kHostNameBytesMax = 253;
 
 // Redis's word for a value, and weir's.
@@ -226,13 +240,15 @@ enum class OptionGroup {
 
 // The row of one option.
 struct OptionSpec {
-  using Field = std::variant<
-      AddressList Options::*, HostList Options::*, HostName Options::*, HostAndPort Options::*,
-      ServerList Options::*, Percents Options::*, std::int64_t Options::*, ByteCount Options::*,
-      std::chrono::milliseconds Options::*, bool Options::*, std::string Options::*,
-      Secret Options::*, Durability Options::*, LogLevel Options::*, LogLineFormat Options::*,
-      OnPersistError Options::*, EdgeAway Options::*, RlsHeaders Options::*, RlsMetrics Options::*,
-      TlsAuthClients Options::*, UnixSocketPerm Options::*>;
+  using Field =
+      std::variant<AddressList Options::*, HostList Options::*, HostName Options::*,
+                   HostAndPort Options::*, ServerList Options::*, PortList Options::*,
+                   Percents Options::*, std::int64_t Options::*, ByteCount Options::*,
+                   std::chrono::milliseconds Options::*, bool Options::*, std::string Options::*,
+                   Secret Options::*, Durability Options::*, LogLevel Options::*,
+                   LogLineFormat Options::*, OnPersistError Options::*, EdgeAway Options::*,
+                   RlsHeaders Options::*, RlsMetrics Options::*, TlsAuthClients Options::*,
+                   UnixSocketPerm Options::*>;
 
   std::string_view name;  // without the dashes
   OptionGroup group;
@@ -269,6 +285,7 @@ struct OptionSpec {
 //     host           name               a host name or an IP address; it may be empty
 //     server         "name 7379"        a host and a port from 1 on; it may be empty
 //     servers        a:7379,b:7379      hosts and ports, separated by commas; it may be empty
+//     ports          8081,8080          1 to 65535, separated by commas or spaces; 0 for none
 //     percentages    80,95,100          1 to 100, separated by commas or spaces; it may be empty
 //     number         digits             in the row's range
 //     size           digits [unit]      k, m, g: thousands; kb, mb, gb: powers of 1,024
@@ -278,8 +295,8 @@ struct OptionSpec {
 //     text           any
 absl::Status SetOption(const OptionSpec& spec, std::string_view text, Options& options);
 
-// The kind of its values: ADDRESSES, HOSTS, HOST, SERVER, SERVERS, PERCENTS, NUMBER, SIZE, TIME,
-// FLAG, WORD or TEXT, in the order of the list above.
+// The kind of its values: ADDRESSES, HOSTS, HOST, SERVER, SERVERS, PORTS, PERCENTS, NUMBER, SIZE,
+// TIME, FLAG, WORD or TEXT, in the order of the list above.
 [[nodiscard]] std::string_view OptionKind(const OptionSpec& spec);
 
 // The words of a FLAG or WORD, separated by '|'; empty for other kinds.

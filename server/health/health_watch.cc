@@ -202,13 +202,15 @@ std::string OpenPlace(const Services& services) {
   const bool asks_for_password = services.access.ForNewConnection() == nullptr;
   if (asks_for_password || services.settings.Get(&Options::protected_mode)) return "";
   const bool by_tls = options.tls_auth_clients == TlsAuthClients::kYes;
-  const auto doors = std::to_array<Door>({
+  std::vector<Door> doors = {
       {options.bind, options.tls_only ? 0 : services.port, false},
       {options.bind, options.tls_port, by_tls},
-      {options.http_bind, options.http_port, false},
       {options.http_bind, options.http_tls_port, by_tls},
       {options.admin_bind, options.admin_port, false},
-  });
+  };
+  for (const std::uint16_t port : options.http_port.ports) {
+    doors.push_back({options.http_bind, port, false});
+  }
   for (const Door& door : doors) {
     if (door.port == 0 || door.asks_for_certificate) continue;
     const auto open = std::ranges::find_if_not(door.addresses, IsLoopback);

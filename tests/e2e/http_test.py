@@ -103,6 +103,22 @@ class HttpTest(ServerTest):
             self.assertEqual(server.wait(), 0)
             self.assertIn(client.rest()[:12], (b"HTTP/1.1 200", b""))
 
+    def test_several_ports_are_served_alike(self):
+        ports = [free_port() for _ in range(4)]
+        text = ",".join(map(str, ports))
+        server = self.start(f"--http-port={text}")
+        server.wait_for_log(f"listening on 127.0.0.1:{ports[-1]} for HTTP")
+        for port in ports:
+            self.assertEqual(self.get(port, "/livez")[0], 200)
+        redis = self.connect(server)
+        self.assertEqual(redis.call("CONFIG", "GET", "http-port"), [b"http-port", text.encode()])
+
+    def test_a_port_of_two_options_is_an_error(self):
+        one, two = free_port(), free_port()
+        line = self.refused("--port=0", f"--http-port={one},{two}", f"--admin-port={two}")
+        self.assertIn(f"option 'admin-port': port {two} of 127.0.0.1 is that of http-port, too",
+                      line)
+
     def test_a_port_in_use_is_named(self):
         self.start_http()
         line = self.refused("--port=0", f"--http-port={self.http_port}")

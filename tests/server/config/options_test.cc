@@ -397,6 +397,26 @@ TEST(OptionsTest, AnOptionThatNeedsAnotherSaysSo) {
   EXPECT_EQ(CheckTogether(options).message(), "option 'rls-xds': has more than one server");
 }
 
+TEST(OptionsTest, EachPortIsOfOneOption) {
+  const auto error_of = [](const std::vector<std::string>& words) {
+    const auto line = Parse(words);
+    return line.ok() ? std::string(StdView(CheckTogether(line->options).message()))
+                     : std::string("not read");
+  };
+  EXPECT_EQ(error_of({"--port=0", "--http-port=7379,7381", "--admin-port=7382"}), "");
+  EXPECT_EQ(error_of({"--http-port=7381,7379"}),
+            "option 'http-port': port 7379 of 127.0.0.1 is that of port, too");
+  EXPECT_EQ(error_of({"--http-port=8081,8080", "--http-tls-port=8080"}),
+            "option 'http-tls-port': port 8080 of 127.0.0.1 is that of http-port, too");
+  EXPECT_EQ(error_of({"--http-port=8081,8080", "--admin-port=8080", "--admin-bind=0.0.0.0"}),
+            "option 'admin-port': port 8080 of 0.0.0.0 is that of http-port, too");
+  EXPECT_EQ(error_of({"--tls-port=7379", "--tls-only=true"}), "") << "there is no other";
+  EXPECT_EQ(error_of({"--http-port=7379", "--http-bind=::"}), "");
+  EXPECT_EQ(error_of({"--http-port=7379", "--http-bind=10.0.0.1"}), "");
+  EXPECT_EQ(error_of({"--http-port=7379", "--bind=::1,10.0.0.1", "--http-bind=::"}),
+            "option 'http-port': port 7379 of :: is that of port, too");
+}
+
 TEST(OptionsTest, HelpNamesEveryOption) {
   const auto help = Parse({"--help"});
   ASSERT_TRUE(help.ok());

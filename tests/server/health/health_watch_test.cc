@@ -292,9 +292,9 @@ TEST_F(OpenPlaceTest, EachKindOfPortMayBeOne) {
   EXPECT_EQ(PlaceOf(options_), "") << "clients must show a certificate";
   options_.http_bind = {"::"};
   EXPECT_EQ(PlaceOf(options_), "") << "no port for HTTP";
-  options_.http_port = 7381;
+  options_.http_port = {{7381}};
   EXPECT_EQ(PlaceOf(options_), "[::]:7381");
-  options_.http_port = 0;
+  options_.http_port = {};
   options_.http_tls_port = 7383;
   EXPECT_EQ(PlaceOf(options_), "");
   options_.tls_auth_clients = TlsAuthClients::kNo;
