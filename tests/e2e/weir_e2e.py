@@ -131,15 +131,17 @@ def run_all(*jobs):
 class Server:
     """The server's process. Its log is read all the time, so the server never blocks on it."""
 
-    def __init__(self, directory, options, descriptors_max=None, environment=None, starter=()):
-        """`starter`: the words of a program that executes the one named after them."""
+    def __init__(self, directory, options, descriptors_max=None, environment=None, starter=(),
+                 program=None):
+        """`starter`: the words of a program that executes the one named after them. `program`: one
+        that becomes the server."""
 
         def limit_descriptors():
             limit = (descriptors_max, descriptors_max)
             resource.setrlimit(resource.RLIMIT_NOFILE, limit)
 
         self.process = subprocess.Popen(
-            [*starter, os.environ["WEIR_SERVER"], *last_of_each(options)],
+            [*starter, program or os.environ["WEIR_SERVER"], *last_of_each(options)],
             cwd=directory,
             env={**os.environ, **(environment or {})},
             stdin=subprocess.DEVNULL,

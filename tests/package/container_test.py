@@ -1,6 +1,8 @@
 """The container's configuration and the Kubernetes manifest: the server takes what they set."""
 
+import os
 import re
+import subprocess
 import unittest
 import urllib.request
 from pathlib import Path
@@ -58,6 +60,14 @@ class ContainerTest(ServerTest):
         needed = {"cmake", *re.findall(r"^add_subdirectory\((\w+)\)", lists, re.MULTILINE)}
         copied = re.findall(r"^COPY (\w+) \1$", CONTAINERFILE.read_text(), re.MULTILINE)
         self.assertEqual(set(copied), needed)
+
+    # Goal: who has the reference's image may name this one. Its command is /bin/ratelimit.
+    def test_the_image_has_the_entry_point_of_envoys_service(self):
+        copied = re.findall(r"^COPY (\S+) /image/usr/bin/$", CONTAINERFILE.read_text(), re.M)
+        (script,) = (CONTRIB.parent / path for path in copied if path.endswith("/ratelimit"))
+        self.assertTrue(os.access(script, os.X_OK))
+        self.assertEqual(script.read_text().splitlines()[0], "#!/bin/sh")
+        self.assertEqual(subprocess.run(["sh", "-n", script], check=False).returncode, 0)
 
     # Goal: the line of README uses what the image has.
     def test_the_line_of_the_readme_fits_the_image(self):
