@@ -2,12 +2,11 @@
 //
 //     {"source":"files","domains":1,"loads":3,"load_errors":1,"error":null,"rules":[
 //       {"domain":"shop","path":[{"key":"user","value":null}],"place":"shop.yaml:3",
-//        "policy":"rls:shop.user","flags":["quota_mode"],
+//        "policy":"rls:shop.user","name":"per_user","replaces":["banned"],"flags":["quota_mode"],
 //        "limits":[{"limit":"2/h,fixed,aligned","allowed":7,"denied":1}]}],"more":0}
 //
 // The counts are those of RL.STATS, and null where it counts the limit not at all (unlimited), by
 // the values of descriptors, or perhaps together with others.
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +15,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
@@ -56,13 +54,8 @@ RuleCounts CountsOfRules(Services& services) {
 }
 
 void AppendPath(const RuleTree& tree, const Rule& rule, JsonWriter json) {
-  std::vector<const Rule*> levels = {&rule};
-  while (levels.back()->parent != Rule::kNoParent) {
-    levels.push_back(&tree.rules()[levels.back()->parent]);
-  }
   json.Array("path");
-  std::ranges::reverse(levels);
-  for (const Rule* const level : levels) {
+  for (const Rule* const level : tree.PathTo(rule)) {
     json.Object()
         .Field("key", level->key)
         .Field("value", level->value.empty() ? std::nullopt : std::optional(level->value))
@@ -110,6 +103,13 @@ void AppendRule(const RlsRules::Set& set, std::size_t place, const RuleCounts& c
   AppendPath(set.tree, rule, json);
   json.Field("place", set.places[place])
       .Field("policy", word.empty() ? std::nullopt : std::optional(word.substr(1)));
+  const bool is_named = rule.limit && !rule.limit->name.empty();
+  json.Field("name", is_named ? std::optional(rule.limit->name) : std::nullopt);
+  json.Array("replaces");
+  if (rule.limit) {
+    for (const std::string& name : rule.limit->replaces) json.Value(name);
+  }
+  json.EndArray();
   AppendFlags(rule, json);
   AppendRuleLimits(set, place, counts, json);
   json.EndObject();

@@ -286,11 +286,12 @@ void RateLimitDecision::CountByValue(const MatchedPart& part,
                                      absl::InlinedVector<CachedLimit, 1>& limits) const {
   std::string name = "@";
   rules_->tree.AppendMetricName(*part.rule, part.entries, name);
-  name.resize(std::min(name.size(), kTopKeyBytesMax));
   for (CachedLimit& limit : limits) {
     const std::size_t position = limit.counted_as.rfind('#');
-    limit.counted_as =
-        absl::StrCat(name, position == std::string::npos ? "" : limit.counted_as.substr(position));
+    const std::string end = position == std::string::npos ? "" : limit.counted_as.substr(position);
+    // As long as a label may be, so that a name that is cut keeps its position there, too.
+    const std::size_t most = kTopKeyBytesMax - std::min(end.size(), kTopKeyBytesMax);
+    limit.counted_as = absl::StrCat(AbslView(std::string_view(name).substr(0, most)), end);
     limit.counts = {};
   }
 }

@@ -24,10 +24,10 @@ using nlohmann::json;
 constexpr std::string_view kShownRules = R"(domain: shop
 descriptors:
 - key: user
-  rate_limit: {unit: hour, requests_per_unit: 2}
+  rate_limit: {unit: hour, requests_per_unit: 2, name: per_user}
   descriptors:
   - {key: path, value: /api/*, share_threshold: true, shadow_mode: true,
-     rate_limit: {limits: [9/s, 1K/d]}}
+     rate_limit: {limits: [9/s, 1K/d], replaces: [{name: per_user}]}}
 - {key: probe}
 )";
 
@@ -77,12 +77,16 @@ TEST_F(ApiRlsTest, RulesHaveTheirPathTheirLimitsAndTheirCounts) {
          {"path", {user}},
          {"place", place + ":3"},
          {"policy", "rls:shop.user"},
+         {"name", "per_user"},
+         {"replaces", json::array()},
          {"limits", {{{"limit", "2/h,fixed,aligned"}, {"allowed", 2}, {"denied", 1}}}},
          {"flags", json::array()}},
         {{"domain", "shop"},
          {"path", {user, {{"key", "path"}, {"value", "/api/*"}}}},
          {"place", place + ":6"},
          {"policy", "rls:shop.user.path:_api__:2f4a19dad1ebcb8b"},
+         {"name", nullptr},
+         {"replaces", {"per_user"}},
          {"limits",
           {{{"limit", "9/s"}, {"allowed", 0}, {"denied", 0}},
            {{"limit", "1000/d"}, {"allowed", 0}, {"denied", 0}}}},
@@ -91,6 +95,8 @@ TEST_F(ApiRlsTest, RulesHaveTheirPathTheirLimitsAndTheirCounts) {
          {"path", {{{"key", "probe"}, {"value", nullptr}}}},
          {"place", place + ":8"},
          {"policy", nullptr},
+         {"name", nullptr},
+         {"replaces", json::array()},
          {"limits", json::array()},
          {"flags", {"no_limit"}}}}},
       {"more", 0}};

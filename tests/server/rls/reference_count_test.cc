@@ -279,6 +279,14 @@ TEST_F(ReferenceCountTest, WhatIsNotUtf8IsNoLabel) {
   EXPECT_EQ(HitsOf("each_??\""), "1 0 0 1 0");
 }
 
+TEST_F(ReferenceCountTest, ANameThatIsCutKeepsThePositionOfItsLimit) {
+  Ask("each=" + std::string(500, 'a'));
+  const std::string cut = "@rls:shop.each=" + std::string(128 - 15 - 2, 'a') + "#0";
+  EXPECT_EQ(
+      PageOf(*server_).Of("weir_limit_decisions_total", {{"limit", cut}, {"result", "allowed"}}),
+      1);
+}
+
 TEST_F(ReferenceCountTest, WithoutTheOptionThereIsNoSuchName) {
   Start(RlsMetrics::kOwn);
   Ask("user=a");
