@@ -279,11 +279,7 @@ absl::Status Server::Impl::Start() {
   reporter_.Start();
   looks_.Start();
   if (!has_state()) {
-    if (!options.is_edge()) {
-      spdlog::info(
-          "the state is not saved to disk and is lost at a restart: see --data-dir and "
-          "--durability");
-    }
+    if (!options.is_edge()) spdlog::info("the state is not saved to disk: see --data-dir");
     WEIR_RETURN_IF_ERROR(BeginService());
   } else {
     if (system_clock_.began_past_wall_clock()) (*state_)->KeepClockPast();

@@ -344,6 +344,7 @@ absl::Status CheckEdge(const Options& options) {
       {"policies", !options.policies.empty()},
       {"replicaof", !options.replicaof.host.empty()},
       {"rls-config", !options.rls_config.empty()},
+      {"rls-xds", !options.rls_xds.servers.empty()},
       {"sentinel", !options.sentinel.empty()},
   });
   for (const auto& [name, is_set] : others) {
