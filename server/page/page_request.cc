@@ -14,7 +14,7 @@
 namespace weir {
 namespace {
 
-constexpr std::string_view kDone = R"({"ok":true})";
+constexpr std::string_view kDoneReply = R"({"ok":true})";
 
 bool IsUnreserved(char c) noexcept {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
@@ -70,7 +70,7 @@ void RunChange(HttpExchange& exchange, std::span<const std::string_view> words) 
         });
   }
   std::string_view reply = exchange.Run(words);
-  if (!reply.starts_with('-')) return exchange.Answer(200, kJson, kDone);
+  if (!reply.starts_with('-')) return exchange.Answer(200, kJson, kDoneReply);
   reply.remove_prefix(1);
   reply.remove_suffix(2);
   exchange.FailAs(reply);
