@@ -42,7 +42,7 @@ DEMAND = 3  # times the rate
 BURST = 25  # mean requests
 DELAYS = (0.001, 0.02, 0.1)  # seconds, one way
 EDGES = (1, 4, 16)
-POOL = 20  # connections of an application to its edge
+POOL = 100  # connections of an application to its edge
 SYNC_SECONDS = 0.1  # of local counters
 WARM_SECONDS, PLAY_SECONDS = 3, 4
 
