@@ -150,12 +150,15 @@ class DescriptorReader {
   RuleFile& file_;
 };
 
+std::string UnknownType(std::string_view type) {
+  return absl::StrCat("unknown type ", Quote(type), " (", AbslView(kXdsRuleType), ")");
+}
+
 // `number`: of the resource, from 1 on, for one that has no name.
 absl::StatusOr<RuleFile> ReadResource(const xds::Any& sent, int number) {
   const std::string unnamed = absl::StrCat("resource ", number);
   if (sent.type_url() != kXdsRuleType) {
-    return WrongAt(unnamed, absl::StrCat("unknown type ", Quote(sent.type_url()), " (",
-                                         AbslView(kXdsRuleType), ")"));
+    return WrongAt(unnamed, UnknownType(sent.type_url()));
   }
   if (sent.value().size() > kXdsResourceBytesMax) {
     return WrongAt(unnamed, absl::StrCat("more than ", kXdsResourceBytesMax, " bytes"));
@@ -177,11 +180,10 @@ absl::StatusOr<RuleFile> ReadResource(const xds::Any& sent, int number) {
 
 absl::StatusOr<std::vector<RuleFile>> ReadResources(const xds::DiscoveryResponse& sent) {
   if (sent.type_url() != kXdsRuleType) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("unknown type ", Quote(sent.type_url()), " (", AbslView(kXdsRuleType), ")"));
+    return WrongAt("response", UnknownType(sent.type_url()));
   }
   if (static_cast<std::size_t>(sent.resources_size()) > kXdsResourcesMax) {
-    return absl::InvalidArgumentError(absl::StrCat("more than ", kXdsResourcesMax, " resources"));
+    return WrongAt("response", absl::StrCat("more than ", kXdsResourcesMax, " resources"));
   }
   std::vector<RuleFile> files;
   for (const xds::Any& resource : sent.resources()) {

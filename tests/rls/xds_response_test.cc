@@ -216,8 +216,11 @@ TEST(XdsResponseTest, MistakesOfAResourceHaveItsName) {
 TEST(XdsResponseTest, AResponseOfAnotherTypeIsAMistake) {
   xds::DiscoveryResponse response = Empty();
   response.set_type_url("type.googleapis.com/envoy.config.cluster.v3.Cluster");
-  EXPECT_THAT(ErrorOf(Read(response)), StartsWith("unknown type 'type.googleapis.com/envoy.con"));
+  EXPECT_THAT(ErrorOf(Read(response)),
+              StartsWith("response: unknown type 'type.googleapis.com/envoy.con"));
   EXPECT_EQ(Read(response).nonce, "n1") << "so that it can be answered";
+  response.set_type_url("x\ny");
+  EXPECT_THAT(ErrorOf(Read(response)), StartsWith("response: unknown type 'x?y' ("));
 }
 
 TEST(XdsResponseTest, BoundsAreThoseOfFiles) {
@@ -251,7 +254,7 @@ TEST(XdsResponseTest, BoundsAreThoseOfFiles) {
             "shop: user: metadata is more than 16 deep");
   xds::DiscoveryResponse response = Empty();
   for (std::size_t i = 0; i <= kXdsResourcesMax; ++i) response.add_resources();
-  EXPECT_EQ(ErrorOf(Read(response)), "more than 10000 resources");
+  EXPECT_EQ(ErrorOf(Read(response)), "response: more than 10000 resources");
 }
 
 TEST(XdsResponseTest, MetadataHasTheLastValueOfAKeyAndIsUtf8) {
