@@ -13,8 +13,9 @@
 // A window begins at the first instant at which the local date and time have reached its anchor. If
 // a change of the clocks skips the anchor's time, that is the instant of the change; if the time
 // comes twice, the first of the two. So a day can have 23 or 25 hours. A zone that skips a whole
-// day, as Samoa skipped December 30, 2011, has no window for it: windows are never empty. The
-// windows of one calendar follow each other without a gap.
+// day, as Samoa skipped December 30, 2011, has no window for it: windows are never empty. With an
+// anchor after midnight it has one, from the change until that time of the next day. The windows of
+// one calendar follow each other without a gap.
 //
 // The zones are those of core/base/time_zones.h, whose data decide where a window ends.
 //

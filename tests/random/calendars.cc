@@ -24,6 +24,20 @@ rc::Gen<Calendar> AnyCalendar() {
       IsCalendar);
 }
 
+Nanos ShortestWindow(const Calendar& calendar) {
+  constexpr std::chrono::hours kShort{20};
+  const std::chrono::minutes left{calendar.anchor};
+  if (calendar.unit != CalendarUnit::kDay || calendar.anchor == 0 || left >= kShort) return kShort;
+  const absl::TimeZone& zone = SystemTimeZones().Zone(calendar.zone);
+  const absl::Time end = absl::FromUnixSeconds(INT32_MAX);  // What comes later are yearly changes.
+  absl::TimeZone::CivilTransition change;
+  for (absl::Time time = absl::UnixEpoch(); time < end && zone.NextTransition(time, &change);
+       time = zone.At(change.to).trans) {
+    if (change.to - change.from > absl::ToInt64Seconds(absl::Hours(20))) return left;
+  }
+  return kShort;
+}
+
 rc::Gen<Instant> AnyCalendarInstant(const Calendar& calendar, Nanos room) {
   return rc::gen::exec([calendar, room] {
     Instant now = *AnyInstant(room);

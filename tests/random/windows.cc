@@ -56,7 +56,8 @@ rc::Gen<std::int64_t> AnyUsed(const Limit& limit) {
 Nanos LongestWait(const Limit& limit) { return 3 * LongestPeriod(limit); }
 
 Nanos ShortestPeriod(const Limit& limit) {
-  return limit.shape().has_calendar() ? std::chrono::hours{20} : limit.shape().period;
+  const LimitShape& shape = limit.shape();
+  return shape.has_calendar() ? ShortestWindow(shape.calendar) : shape.period;
 }
 
 rc::Gen<Instant> AnyWindowInstant(const Limit& limit) {

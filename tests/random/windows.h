@@ -90,8 +90,7 @@ struct SlidingWindows {
 // The longest time until any bucket is full: a window in the future must pass, and then fade.
 [[nodiscard]] Nanos LongestWait(const Limit& limit);
 
-// A time that no whole window fits into twice: a day of 23 hours or less is the shortest of any
-// calendar.
+// A time that no whole window fits into twice.
 [[nodiscard]] Nanos ShortestPeriod(const Limit& limit);
 
 // An instant with room after it for every wait; often within a nanosecond of a multiple of the

@@ -134,6 +134,14 @@ TEST(CalendarTest, SkippedDayHasNoWindow) {
                "2011-12-30T00:00:00-10:00");
 }
 
+TEST(CalendarTest, SkippedDayWithALaterAnchorHasTheRestOfIt) {
+  const Calendar from_6 = Of(CalendarUnit::kDay, "Pacific/Apia", 6 * 60);
+  ExpectWindow(from_6, "2011-12-29T12:00:00-10:00", "2011-12-29T06:00:00-10:00",
+               "2011-12-31T00:00:00+14:00", "2011-12-31T06:00:00+14:00");
+  ExpectWindow(from_6, "2011-12-31T01:00:00+14:00", "2011-12-31T00:00:00+14:00",
+               "2011-12-31T06:00:00+14:00", "2012-01-01T06:00:00+14:00");
+}
+
 TEST(CalendarTest, BothEndsOfTime) {
   const Calendar new_york = Of(CalendarUnit::kYear, "America/New_York");
   EXPECT_EQ(CalendarWindowAt(new_york, Instant{}),
