@@ -38,6 +38,11 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline char* WriteNumberLineBefore(char* at, char t
     std::memcpy(at, bytes, 2);
   };
   write_two(kLineEnd.data());
+  if (number >= 0 && number < 10) {  // as most counts and most waits are
+    *--at = static_cast<char>('0' + number);
+    *--at = type;
+    return at;
+  }
   auto rest = static_cast<std::uint64_t>(number);
   if (number < 0) rest = -rest;
   for (; rest >= 100; rest /= 100) write_two(&kDigitPairs[rest % 100 * 2]);
