@@ -172,14 +172,26 @@ class Subject:
             fields = stat.read().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-    def waited_seconds(self):
-        """Seconds in which its threads were ready to run and other processes had the core."""
-        waited_ns = 0
+    def thread_times(self):
+        """Yields name, ns that it ran and ns that it waited for a core, of each thread."""
         threads = f"/proc/{self.process.pid}/task"
         for thread in os.listdir(threads):
+            with open(f"{threads}/{thread}/comm", encoding="utf-8") as comm:
+                name = comm.read().strip()
             with open(f"{threads}/{thread}/schedstat", encoding="ascii") as times:
-                waited_ns += int(times.read().split()[1])
-        return waited_ns / 1e9
+                ran, waited, _ = map(int, times.read().split())
+            yield name, ran, waited
+
+    def cpu_by_thread(self):
+        """CPU seconds since the start, of all threads of each name."""
+        seconds = {}
+        for name, ran, _ in self.thread_times():
+            seconds[name] = seconds.get(name, 0) + ran / 1e9
+        return seconds
+
+    def waited_seconds(self):
+        """Seconds in which its threads were ready to run and other processes had the core."""
+        return sum(waited for _, _, waited in self.thread_times()) / 1e9
 
     def resident_bytes(self, what="VmRSS"):
         """Resident bytes now, or with "VmHWM" the most since forget_peak()."""
