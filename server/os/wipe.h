@@ -4,6 +4,8 @@
 //     Wipe(std::span(input).first(bytes));
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstring>
 #include <span>
 #include <string>
@@ -12,7 +14,21 @@
 
 namespace weir {
 
-inline void Wipe(std::span<char> bytes) noexcept { explicit_bzero(bytes.data(), bytes.size()); }
+// Overwrites the vector registers through which the C library has copied a secret. They would get
+// into memory: a new thread begins with those of the thread that makes it, and the dynamic linker
+// saves them on the stack when it binds a function of a library late.
+inline void WipeRegisters() noexcept {
+  std::array<char, 1024> zeros{};
+  // It copies each of these by other registers.
+  for (const volatile std::size_t size : {16, 32, 64, 128, 256, 512}) {
+    std::memmove(zeros.data() + 512, zeros.data(), size);
+  }
+}
+
+inline void Wipe(std::span<char> bytes) noexcept {
+  explicit_bzero(bytes.data(), bytes.size());
+  WipeRegisters();
+}
 
 // Wipes the text and leaves it empty.
 inline void Wipe(std::string& text) noexcept {
@@ -27,12 +43,15 @@ class Secret {
   Secret() = default;
   template <typename Text>
   requires std::is_convertible_v<const Text&, std::string_view> Secret(const Text& text)
-      : text_(std::string_view(text)) {}  // NOLINT(google-explicit-constructor)
-  Secret(const Secret& other) = default;
+      : text_(std::string_view(text)) {  // NOLINT(google-explicit-constructor)
+    WipeRegisters();
+  }
+  Secret(const Secret& other) : text_(other.text_) { WipeRegisters(); }
   Secret& operator=(const Secret& other) {
     if (this == &other) return *this;
     Wipe(text_);
     text_ = other.text_;
+    WipeRegisters();
     return *this;
   }
   ~Secret() { Wipe(text_); }

@@ -66,6 +66,18 @@ class SecretsTest(ServerTest):
         server = self.start(environment={"WEIR_REQUIREPASS": LONG})
         self.assert_nowhere(server, LONG)
 
+    def test_password_without_an_environment(self):
+        """A long text is copied by vector registers, which a new thread begins with.
+
+        Whether they reach its stack depends on what runs between, and so on the environment.
+        """
+        path = self.write("password", LONG + "\n")
+        for starter in ((), ("env", "-i")):
+            with self.subTest(starter):
+                server = self.start("--requirepass-file", path, starter=starter)
+                self.assert_nowhere(server, LONG)
+                server.stop()
+
     def test_passwords_that_clients_say(self):
         server = self.launch_with(LONG)
         wrong = "almost-" + SHORT
