@@ -48,6 +48,7 @@ constexpr auto kEffects = std::to_array<OptionEffect>({
      "the servers that it is an edge of: edge-of"},
     {"http-bind", HasHttpPort, kHttpPort},
     {"http-hosts", HasHttp, kHttp},
+    {"http-max-connection-age", HasHttp, kHttp},
     {"max-hold", [](const Options& options) { return options.max_holds != 0; },
      "max-holds above 0"},
     {"metrics-max-limits", HasAdminPort, kAdminPort},

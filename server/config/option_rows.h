@@ -127,6 +127,17 @@ inline constexpr auto kServerOptionRows = std::to_array<OptionSpec>({
                 "http-port, separated by commas. Addresses, localhost and names without a dot are "
                 "always answered; other names are refused, because any site can give its own name "
                 "the address of this host."},
+    {.name = "http-max-connection-age",
+     .group = OptionGroup::kHttp,
+     .field = &Options::http_max_connection_age,
+     .fallback = "0s",
+     .min = 0,
+     .max = 2'592'000'000,
+     .redis_seconds = true,
+     .live = true,
+     .summary = "Asks clients of HTTP/2 (gRPC) after this time, a tenth more or less, to end their "
+                "connection and to open another; 0 never does. So a load balancer, or a name with "
+                "several addresses, spreads them again."},
     {.name = "http-port",
      .group = OptionGroup::kHttp,
      .rank = 2,

@@ -123,10 +123,11 @@ struct Options {
   LogLineFormat log_format{};
   std::string config;  // path of the file; empty: none
   bool protected_mode = true;
-  std::chrono::milliseconds timeout{0};        // 0: none
-  std::int64_t slowlog_log_slower_than = 0;    // microseconds; 0: all, -1: none
-  std::int64_t slowlog_max_len = 0;            // entries
-  std::int64_t latency_monitor_threshold = 0;  // milliseconds; 0: off
+  std::chrono::milliseconds timeout{0};                  // 0: none
+  std::chrono::milliseconds http_max_connection_age{0};  // 0: none
+  std::int64_t slowlog_log_slower_than = 0;              // microseconds; 0: all, -1: none
+  std::int64_t slowlog_max_len = 0;                      // entries
+  std::int64_t latency_monitor_threshold = 0;            // milliseconds; 0: off
   TlsAuthClients tls_auth_clients{};
   std::string tls_ca;  // paths of PEM files; empty: none
   std::string tls_cert;

@@ -29,6 +29,7 @@ class FirstBytes final : public ClientSession {
   }
   [[nodiscard]] bool has_news() const noexcept override { return session_->has_news(); }
   [[nodiscard]] bool wants_ticks() const noexcept override { return session_->wants_ticks(); }
+  [[nodiscard]] bool has_calls() const noexcept override { return session_->has_calls(); }
   [[nodiscard]] bool is_over() const noexcept override { return session_->is_over(); }
   [[nodiscard]] bool is_logged_in() const noexcept override { return session_->is_logged_in(); }
   [[nodiscard]] std::string_view late_reply() const noexcept override {

@@ -34,6 +34,12 @@ std::string_view TextOf(Http2Flood flood) {
 
 }  // namespace
 
+Nanos SpreadAge(Nanos age, std::uint64_t client) noexcept {
+  constexpr std::uint64_t kGoldenRatio = 0x9E3779B97F4A7C15;                  // of 2^64
+  const auto share = static_cast<std::int64_t>(client * kGoldenRatio >> 54);  // 0 to 1023
+  return age - age / 10 + age / 5 / 1023 * share;
+}
+
 GrpcSession::GrpcSession(Worker& worker, std::shared_ptr<ClientRecord> record, HttpServices& http)
     : worker_(worker), http_(http), record_(std::move(record)), session_(worker, record_) {
   http2_.emplace(static_cast<Http2Receiver&>(*this));
@@ -45,7 +51,7 @@ GrpcSession::~GrpcSession() { DropUnfinished(); }
 void GrpcSession::DropUnfinished() {
   if (!http2_) return;
   http2_.reset();
-  if (why_closed_ == Http2End::kClient && is_over()) why_closed_ = Http2End::kDemotion;
+  if (why_closed_ == Http2End::kClient && is_over()) why_closed_ = *end_;
   worker_.services.http2.Close(why_closed_);
 }
 
@@ -166,7 +172,7 @@ void GrpcSession::RunComplete() {
 }
 
 bool GrpcSession::IsPaused() const noexcept {
-  if (complete_.empty() || !complete_.front().changes || end_ == WaitEnd::kClosing) return false;
+  if (complete_.empty() || !complete_.front().changes || end_ == Http2End::kShutdown) return false;
   const HostInstant until = worker_.services.pause.until();
   return until != HostInstant{} && worker_.services.clock.HostNow() < until;
 }
@@ -249,19 +255,38 @@ void GrpcSession::SendUpdates() {
 }
 
 void GrpcSession::EndWait(WaitEnd why) {
-  if (end_ == WaitEnd::kClosing) return;
+  if (end_ == Http2End::kShutdown) return;
   session_.EndWait(why);
+  if (why == WaitEnd::kDemoted) return BeginEnd(Http2End::kDemotion, kGrpcLastCallsTime);
+  end_ = Http2End::kShutdown;
+}
+
+void GrpcSession::BeginEnd(Http2End why, Nanos span) {
+  const HostInstant end = worker_.services.clock.HostNow() + span;
+  if (ends_at_ && *ends_at_ <= end) return;
   end_ = why;
-  if (why == WaitEnd::kClosing || ends_at_) return;
-  ends_at_ = worker_.services.clock.HostNow() + kGrpcLastCallsTime;
+  ends_at_ = end;
+}
+
+bool GrpcSession::IsTooOld(HostInstant now) const noexcept {
+  const Nanos age = worker_.services.settings.Get(&Options::http_max_connection_age);
+  return age > Nanos{0} && now - record_->connected >= SpreadAge(age, record_->id);
+}
+
+bool GrpcSession::IsDone(HostInstant now) const noexcept {
+  if (end_ == Http2End::kShutdown) return true;
+  if (!ends_at_) return false;
+  const bool may_end_early = end_ == Http2End::kAge && http2_->streams() == 0;
+  return now >= *ends_at_ - (may_end_early ? kGrpcCallTime - kGrpcLastCallsTime : Nanos{0});
 }
 
 void GrpcSession::End(HostInstant now, bool is_turn_over, std::string& out) {
-  if (!end_ || http2_->has_ended()) return;
-  if (end_ == WaitEnd::kDemoted && !std::exchange(is_announced_, true)) http2_->AnnounceEnd();
-  const bool is_over = end_ == WaitEnd::kClosing || now >= *ends_at_;
-  if (!is_over || !is_turn_over) return;
-  why_closed_ = end_ == WaitEnd::kClosing ? Http2End::kShutdown : Http2End::kDemotion;
+  if (http2_->has_ended()) return;
+  if (!end_ && IsTooOld(now)) BeginEnd(Http2End::kAge, kGrpcCallTime);
+  if (!end_) return;
+  if (end_ != Http2End::kShutdown && !std::exchange(is_announced_, true)) http2_->AnnounceEnd();
+  if (!IsDone(now) || !is_turn_over) return;
+  why_closed_ = *end_;
   http2_->EndNow(out);
 }
 
@@ -285,16 +310,20 @@ void GrpcSession::NoteEnd() {
 
 bool GrpcSession::has_news() const noexcept {
   if (closing_ || !http2_) return false;
-  if (end_ == WaitEnd::kClosing || (end_ && !is_announced_)) return true;
+  if (end_ == Http2End::kShutdown || (end_ && !is_announced_)) return true;
   if (!wants_ticks()) return false;
-  if (is_over() || (!complete_.empty() && !IsPaused())) return true;
-  if (worker_.services.clock.HostNow() >= http2_->FirstOverdue(kGrpcCallTime)) return true;
+  const HostInstant now = worker_.services.clock.HostNow();
+  if (IsDone(now) || (!end_ && IsTooOld(now))) return true;
+  if (!complete_.empty() && !IsPaused()) return true;
+  if (now >= http2_->FirstOverdue(kGrpcCallTime)) return true;
   return std::ranges::any_of(lasting_,
                              [&](const Lasting& call) { return call.updates->has_next(state()); });
 }
 
 bool GrpcSession::wants_ticks() const noexcept {
-  return http2_ && (ends_at_ || http2_->streams() > 0);
+  if (!http2_) return false;
+  const bool may_age = worker_.services.settings.Get(&Options::http_max_connection_age).count() > 0;
+  return may_age || ends_at_ || has_calls();
 }
 
 bool GrpcSession::is_over() const noexcept {

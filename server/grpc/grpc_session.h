@@ -35,8 +35,14 @@ inline constexpr Nanos kGrpcCallTime = std::chrono::seconds{10};
 // The most calls of a connection that last.
 inline constexpr std::size_t kGrpcUpdatesMax = 8;
 // The time after a demotion for which calls that are on their way are answered. The connection is
-// closed at the tick behind it.
+// closed at the tick behind it. One that has become too old ends after this time, too, if it has no
+// calls, and at the latest after kGrpcCallTime.
 inline constexpr Nanos kGrpcLastCallsTime = std::chrono::milliseconds{500};
+
+// The age at which the connection of a client ends, by its number: from 0.9 to 1.1 of `age`, so
+// that connections that began together do not end together. Numbers that follow each other lie far
+// apart, as multiples of the golden ratio do.
+[[nodiscard]] Nanos SpreadAge(Nanos age, std::uint64_t client) noexcept;
 
 class GrpcSession final : public ClientSession, private Http2Receiver {
  public:
@@ -51,6 +57,7 @@ class GrpcSession final : public ClientSession, private Http2Receiver {
   void EndWait(WaitEnd why) override;
   [[nodiscard]] bool has_news() const noexcept override;
   [[nodiscard]] bool wants_ticks() const noexcept override;
+  [[nodiscard]] bool has_calls() const noexcept override { return http2_ && http2_->streams() > 0; }
   [[nodiscard]] bool is_over() const noexcept override;
   // Health needs no login, so a client may stay while it has a call that lasts.
   [[nodiscard]] bool is_logged_in() const noexcept override;
@@ -96,11 +103,16 @@ class GrpcSession final : public ClientSession, private Http2Receiver {
   void Last(Http2Stream& stream, std::unique_ptr<GrpcUpdates> updates);
   void ForgetEnded();
   void SendUpdates();
-  // Does what the end of the server, or of its role, asks for.
+  // Ends the connection after `span`, unless it ends sooner.
+  void BeginEnd(Http2End why, Nanos span);
+  [[nodiscard]] bool IsTooOld(HostInstant now) const noexcept;
+  // True if all that the client has begun before it was told of the end is answered.
+  [[nodiscard]] bool IsDone(HostInstant now) const noexcept;
+  // Does what the end asks for: of the server, of its role, or by age.
   void End(HostInstant now, bool is_turn_over, std::string& out);
   void NoteEnd();
   [[nodiscard]] GrpcState state() const noexcept {
-    return {worker_.services, end_ == WaitEnd::kClosing};
+    return {worker_.services, end_ == Http2End::kShutdown};
   }
 
   Worker& worker_;
@@ -114,9 +126,9 @@ class GrpcSession final : public ClientSession, private Http2Receiver {
   std::size_t waiting_bytes_ = 0;  // their messages
   WaitOutcome outcome_;            // of their wait
   std::vector<Lasting> lasting_;
-  std::optional<WaitEnd> end_;          // of the server, or of its role
-  std::optional<HostInstant> ends_at_;  // after a demotion
-  bool is_announced_ = false;           // the client was told of the demotion
+  std::optional<Http2End> end_;         // a demotion, a shutdown or age, once it has begun
+  std::optional<HostInstant> ends_at_;  // if that is no shutdown
+  bool is_announced_ = false;           // the client was told to open no more calls
   bool closing_ = false;
   Http2End why_closed_ = Http2End::kClient;
 };

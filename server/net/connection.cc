@@ -120,7 +120,7 @@ bool Connection::CloseIfStalled(HostInstant now) {
 bool Connection::IsIdleTooLong(HostInstant now) const {
   const Nanos timeout = thread_.worker().services.settings.Get(&Options::timeout);
   if (timeout.count() == 0 || state_ != State::kReading || stalled_since_) return false;
-  if (record_->is_subscribed() || session_->wants_ticks()) return false;  // It waits for messages.
+  if (record_->is_subscribed() || session_->has_calls()) return false;
   const HostInstant active{Nanos{record_->last_active_ns.load(std::memory_order_relaxed)}};
   return now - active >= timeout;
 }

@@ -93,6 +93,9 @@ class ClientSession {
   // it.
   [[nodiscard]] virtual bool wants_ticks() const noexcept { return false; }
 
+  // True while the client waits for answers or messages between two requests. It is not idle then.
+  [[nodiscard]] virtual bool has_calls() const noexcept { return false; }
+
   // True once a client that does not read its replies is closed, at the next tick.
   [[nodiscard]] virtual bool is_over() const noexcept { return false; }
 

@@ -17,9 +17,10 @@ enum class Http2End : std::uint8_t {
   kControlFrames,  // it sent too many frames without calls
   kDemotion,       // the server became a replica
   kShutdown,       // the server stops
+  kAge,            // http-max-connection-age
 };
 inline constexpr auto kHttp2EndNames = std::to_array<std::string_view>(
-    {"client", "protocol_error", "resets", "control_frames", "demotion", "shutdown"});
+    {"client", "protocol_error", "resets", "control_frames", "demotion", "shutdown", "age"});
 
 class Http2Counters {
  public:

@@ -152,6 +152,20 @@ class GrpcHealthTest(ServerTest):
         self.assertEqual(client.bodies[watch], SERVING + NOT_SERVING)
         self.assertEqual(server.wait(), 0)
 
+    def test_a_connection_that_is_too_old_ends(self):
+        redis = self.connect(self.start_http("--http-max-connection-age=500ms"))
+        idle, watching = self.grpc(), self.grpc()
+        self.assertEqual(idle.call(CHECK), (SERVING, "0"))
+        watching.begin(WATCH)
+        watching.read_until(lambda: watching.go_aways)
+        self.assertEqual(watching.go_aways, [(2**31 - 1, 0)])
+        idle.read_to_end()
+        self.assertEqual(idle.go_aways[0], (2**31 - 1, 0))
+        self.assertEqual(redis.call("CONFIG", "SET", "http-max-connection-age", "3600"), "OK")
+        self.assertEqual(redis.call("CONFIG", "GET", "http-max-connection-age"),
+                         [b"http-max-connection-age", b"3600"])
+        self.assertEqual(self.grpc().call(CHECK), (SERVING, "0"))
+
     def test_a_flood_is_closed_and_others_are_served(self):
         admin = free_port()
         server = self.start_http(f"--admin-port={admin}")

@@ -51,6 +51,7 @@ class GrpcConversation {
   }
   [[nodiscard]] bool closed() const { return driver_.closed(); }
   [[nodiscard]] ClientSession& session() { return *session_; }
+  [[nodiscard]] ClientRecord& record() { return *record_; }
   [[nodiscard]] int turns() const { return driver_.turns(); }
 
   Http2Client client;

@@ -2,7 +2,11 @@
 // bounds ends in an error or a closed connection. Method: conversations without sockets.
 #include "server/grpc/grpc_session.h"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -19,7 +23,11 @@
 namespace weir {
 namespace {
 
+using testing::AllOf;
+using testing::Each;
+using testing::Ge;
 using testing::HasSubstr;
+using testing::Le;
 using testing::SizeIs;
 using WaitEnd = ClientSession::WaitEnd;
 
@@ -199,6 +207,103 @@ TEST_F(GrpcSessionTest, IsOverAfterADemotionWithoutATurn) {
   EXPECT_TRUE(conversation_.session().is_over());
   conversation_.session().DropUnfinished();
   EXPECT_EQ(Closed(Http2End::kDemotion), 1U);
+}
+
+class GrpcAgeTest : public GrpcSessionTest {
+ protected:
+  static constexpr std::chrono::minutes kAge{10};
+
+  GrpcAgeTest() { SetAge(kAge); }
+  void SetAge(std::chrono::milliseconds age) {
+    EXPECT_TRUE(server_.services.settings
+                    .Change([age](Options& options) {
+                      options.http_max_connection_age = age;
+                      return absl::OkStatus();
+                    })
+                    .ok());
+  }
+  // To the last moment before the client is too old.
+  void AwaitAge() {
+    conversation_.Talk();
+    server_.clock.Advance(SpreadAge(kAge, conversation_.record().id) - Nanos{1});
+  }
+  [[nodiscard]] ClientSession& session() { return conversation_.session(); }
+};
+
+TEST_F(GrpcAgeTest, EndsAnIdleConnectionThatIsTooOld) {
+  AwaitAge();
+  EXPECT_TRUE(session().wants_ticks());
+  EXPECT_FALSE(session().has_news());
+  server_.clock.Advance(Nanos{1});
+  EXPECT_TRUE(session().has_news());
+  const std::int32_t on_its_way = client_.Call(kCheck, Asking(""));
+  conversation_.Talk();
+  ASSERT_THAT(client_.go_aways, SizeIs(1));
+  EXPECT_EQ(client_.go_aways[0].last_stream, 0x7fffffff);
+  EXPECT_EQ(client_.go_aways[0].code, 0U);
+  EXPECT_EQ(client_.answers[on_its_way].body, kServing);
+  server_.clock.Advance(kGrpcLastCallsTime - Nanos{1});
+  EXPECT_FALSE(session().has_news());
+  server_.clock.Advance(Nanos{1});
+  EXPECT_TRUE(session().has_news());
+  conversation_.Talk();
+  EXPECT_TRUE(conversation_.closed());
+  session().DropUnfinished();
+  EXPECT_EQ(Closed(Http2End::kAge), 1U);
+}
+
+TEST_F(GrpcAgeTest, GivesACallThatLastsTheTimeOfACall) {
+  const std::int32_t watch = client_.Call(kWatch, Asking(""));
+  AwaitAge();
+  server_.clock.Advance(Nanos{1});
+  conversation_.Talk();
+  EXPECT_THAT(client_.go_aways, SizeIs(1));
+  server_.clock.Advance(kGrpcCallTime - Nanos{1});
+  conversation_.Talk();
+  EXPECT_FALSE(conversation_.closed());
+  EXPECT_FALSE(session().is_over());
+  EXPECT_EQ(client_.answers[watch].body, kServing);
+  server_.clock.Advance(Nanos{1});
+  EXPECT_TRUE(session().is_over());
+  conversation_.Talk();
+  EXPECT_TRUE(conversation_.closed());
+}
+
+TEST_F(GrpcAgeTest, ADemotionOrAStopEndsItSooner) {
+  AwaitAge();
+  server_.clock.Advance(Nanos{1});
+  conversation_.Talk();
+  session().EndWait(WaitEnd::kDemoted);
+  server_.clock.Advance(kGrpcLastCallsTime);
+  EXPECT_TRUE(session().is_over());
+  session().EndWait(WaitEnd::kClosing);
+  conversation_.Talk();
+  EXPECT_TRUE(conversation_.closed());
+  session().DropUnfinished();
+  EXPECT_EQ(Closed(Http2End::kShutdown), 1U);
+}
+
+TEST_F(GrpcAgeTest, AnAgeThatIsSetLaterCountsFromTheBeginning) {
+  SetAge(std::chrono::milliseconds{0});
+  AwaitAge();
+  server_.clock.Advance(kAge);
+  EXPECT_FALSE(session().wants_ticks());
+  EXPECT_FALSE(session().has_news());
+  SetAge(kAge);
+  EXPECT_TRUE(session().has_news());
+}
+
+TEST(SpreadAgeTest, SpreadsClientsOverAFifth) {
+  constexpr Nanos kAge = std::chrono::seconds{1000};
+  std::array<int, 10> clients{};
+  for (std::uint64_t client = 1; client <= 100; ++client) {
+    const Nanos age = SpreadAge(kAge, client);
+    ASSERT_GE(age, std::chrono::seconds{900});
+    ASSERT_LE(age, std::chrono::seconds{1100});
+    const auto tenth = (age - std::chrono::seconds{900}) / std::chrono::seconds{20};
+    ++clients[std::min<std::size_t>(static_cast<std::size_t>(tenth), 9)];
+  }
+  EXPECT_THAT(clients, Each(AllOf(Ge(9), Le(11))));
 }
 
 TEST_F(GrpcSessionTest, LeavesAtAStop) {

@@ -133,10 +133,11 @@ struct Change {
   std::string_view redis_name = {};
   std::string_view redis_value = {};
 };
-constexpr std::array<Change, 32> kChanges = {{
+constexpr std::array<Change, 33> kChanges = {{
     {"ack-replicas", "2"},
     {"ack-timeout", "50ms"},
     {"edge-away", "open"},
+    {"http-max-connection-age", "60"},
     {"latency-monitor-threshold", "7"},
     {"log-level", "warning", "loglevel", "warning"},
     {"max-clients", "77", "maxclients", "77"},

@@ -37,7 +37,6 @@ namespace weir {
 namespace {
 
 using testing::HasSubstr;
-using testing::Not;
 using testing::StartsWith;
 
 std::string TextOf(HttpTestServer& server) {
@@ -129,6 +128,7 @@ weir_h2_closed_total{reason="resets"} 0
 weir_h2_closed_total{reason="control_frames"} 0
 weir_h2_closed_total{reason="demotion"} 0
 weir_h2_closed_total{reason="shutdown"} 0
+weir_h2_closed_total{reason="age"} 0
 # TYPE weir_check_incomplete_total counter
 # TYPE weir_buckets gauge
 weir_buckets 3
@@ -222,7 +222,7 @@ TEST(MetricsTest, NoKeyIsOnThePage) {
   for (int i = 0; i < 3; ++i) client.Run("RL.ALLOW secret-key 1/h");
   client.Run("CL.THROTTLE secret-key 1 1 60");
   client.Run("SECRET-KEY secret-key");
-  EXPECT_THAT(TextOf(server), Not(HasSubstr("secret-key")));
+  EXPECT_THAT(TextOf(server), testing::Not(HasSubstr("secret-key")));
 }
 
 // --- The numbers are those of INFO and RL.STATS -------------------------------------------------
