@@ -1,4 +1,5 @@
 // The checks of the files that an operator writes.
+#include <cstddef>
 #include <fstream>
 #include <memory>
 #include <sstream>
@@ -50,14 +51,29 @@ void CountUsers(FileReport& report, const std::string& path, const AccessList& u
       absl::StrCat(path, ": ", Counted(users.All().size(), "user", "users"), ", with default"));
 }
 
-void AddTls(FileReport& report, const std::string& path, const Options& options) {
-  if (options.tls_port == 0 && options.http_tls_port == 0) return;
-  KeepTlsKeysOutOfDumps();
-  const absl::StatusOr<TlsContext> context = TlsContext::Load(options);
+// The files of one side of TLS. `option`: that which names `certificate`.
+void AddTls(FileReport& report, const std::string& path, std::string_view option,
+            const std::string& certificate, const absl::StatusOr<TlsContext>& context) {
   if (!context.ok()) return Find(report, path, context.status());
   if (context->is_expired()) {
-    report.findings.push_back(
-        absl::StrCat(path, ": option 'tls-cert': ", Quote(options.tls_cert), " has expired"));
+    report.findings.push_back(absl::StrCat(path, ": option '", AbslView(option),
+                                           "': ", Quote(certificate), " has expired"));
+  }
+}
+
+// As a start reads them.
+void AddTls(FileReport& report, const std::string& path, const Options& options) {
+  KeepTlsKeysOutOfDumps();
+  const std::size_t before = report.findings.size();
+  if (options.tls_port != 0 || options.http_tls_port != 0) {
+    AddTls(report, path, "tls-cert", options.tls_cert, TlsContext::Load(options));
+  }
+  if (options.replication_tls && report.findings.size() == before) {
+    AddTls(report, path, "tls-cert", options.tls_cert, TlsContext::LoadForLink(options));
+  }
+  if (options.rls_xds_tls && !options.rls_xds.servers.empty()) {
+    AddTls(report, path, "rls-xds-cert", options.rls_xds_cert,
+           TlsContext::LoadForControlPlane(options));
   }
 }
 

@@ -165,6 +165,28 @@ TEST_F(ConfigCheckTest, TheFilesOfTlsAreChecked) {
   EXPECT_EQ(Found(), "");
 }
 
+TEST_F(ConfigCheckTest, TheFilesOfTlsOfAControlPlaneAreChecked) {
+  const TestAuthority authority(directory_, "ca");
+  const TestCertificate good = authority.Issue("client");
+  const TestCertificate old = authority.Issue("old", {.seconds = -1});
+  const std::string before = "http-port = 1\nrls-xds = 'plane:18000'\nrls-xds-tls = true\n";
+  config_ = absl::StrCat(before, "rls-xds-ca = '/nonexistent'\n");
+  EXPECT_THAT(Found(), HasSubstr("weir.toml: option 'rls-xds-ca': cannot use '/nonexistent'"));
+  config_ = absl::StrCat(before, "rls-xds-cert = ", old.path, "\nrls-xds-key = ", old.key, "\n");
+  EXPECT_EQ(Found(), "weir.toml: option 'rls-xds-cert': 'ca-old.pem' has expired");
+  config_ = absl::StrCat(before, "rls-xds-ca = ", authority.path(), "\nrls-xds-cert = ", good.path,
+                         "\nrls-xds-key = ", good.key, "\n");
+  EXPECT_EQ(Found(), "");
+}
+
+TEST_F(ConfigCheckTest, TheFilesOfTlsOfALinkAreChecked) {
+  const TestAuthority authority(directory_, "ca");
+  const TestCertificate old = authority.Issue("old", {.seconds = -1});
+  config_ = absl::StrCat("replication-tls = true\ntls-ca = ", authority.path(),
+                         "\ntls-cert = ", old.path, "\ntls-key = ", old.key, "\n");
+  EXPECT_EQ(Found(), "weir.toml: option 'tls-cert': 'ca-old.pem' has expired");
+}
+
 TEST_F(ConfigCheckTest, APolicyFileIsCheckedAlone) {
   EXPECT_THAT(CheckPolicyFile(Write("p", "[policies]\na = '1/s'\n")).facts,
               ElementsAre(HasSubstr("/p: 1 policy")));
