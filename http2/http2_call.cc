@@ -124,6 +124,9 @@ void Http2Call::Receive(std::string_view input) {
 
 void Http2Call::Write(std::string_view bytes) {
   if (has_ended()) return;
+  if (output_.size() - output_sent_ + bytes.size() > kHttp2CallOutputBytesMax) {
+    return Cancel("it does not read");
+  }
   output_ += bytes;
   nghttp2_session_resume_data(session_.get(), stream_);
 }

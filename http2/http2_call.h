@@ -29,6 +29,8 @@ struct nghttp2_session;
 namespace weir {
 
 inline constexpr std::size_t kHttp2CallWindowBytes = std::size_t{256} * 1024;
+// The most of the request's body that waits for a server which gives no room for it.
+inline constexpr std::size_t kHttp2CallOutputBytesMax = std::size_t{1024} * 1024;
 
 class Http2Call {
  public:
@@ -42,7 +44,7 @@ class Http2Call {
   void Receive(std::string_view input);
   // What has come of the answer's body since the last call.
   [[nodiscard]] std::string TakeBody() { return std::exchange(body_, {}); }
-  // Sends more of the request's body.
+  // Sends more of the request's body. Ends the call if kHttp2CallOutputBytesMax would wait.
   void Write(std::string_view bytes);
   // Asks whether the server is there. Requires: !awaits_pong().
   void Ping();

@@ -151,6 +151,7 @@ void XdsClient::WaitToPing() {
   timer_.async_wait([this, link = transport_](std::error_code error) {
     if (error || link != transport_ || !link) return;
     call_->Ping();
+    was_heard_ = false;
     Send();
     if (link == transport_) AwaitPong();
   });
@@ -160,8 +161,9 @@ void XdsClient::AwaitPong() {
   timer_.expires_after(times_.to_answer_ping);
   timer_.async_wait([this, link = transport_](std::error_code error) {
     if (error || link != transport_ || !link) return;
-    if (call_->awaits_pong()) return Fail("it does not answer a PING");
-    WaitToPing();
+    if (!call_->awaits_pong()) return WaitToPing();
+    if (!std::exchange(was_heard_, false)) return Fail("it does not answer a PING");
+    AwaitPong();
   });
 }
 
@@ -194,6 +196,7 @@ void XdsClient::AwaitInput() {
 
 bool XdsClient::Take(std::string_view bytes) {
   const std::shared_ptr<Transport> link = transport_;
+  was_heard_ = true;
   call_->Receive(bytes);
   messages_.Append(call_->TakeBody());
   std::string message;
@@ -243,6 +246,7 @@ void XdsClient::Answer(std::string_view message) {
 
 void XdsClient::Send() {
   call_->Flush(out_);
+  if (out_.size() - sent_ > kHttp2CallOutputBytesMax) return Fail("it does not read");
   if (waits_for_room_) return;
   while (sent_ < out_.size()) {
     std::error_code error;

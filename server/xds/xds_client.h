@@ -5,8 +5,10 @@
 //     look up -> connect -> TLS -> the first bytes of HTTP/2 -> up: responses in, answers out
 //          ^------- a pause of XdsBackOff ------- any failure
 //
-// An attempt has 5 s until it is up. Then a PING each 30 s must have an answer within 10 s. A
-// response has at most 16 MiB, else its stream is reset. The rules stay in force whatever fails.
+// An attempt has 5 s until it is up. Then a PING each 30 s must have an answer within 10 s, or
+// other bytes in each 10 s until the answer, as of a long response. A response has at most 16 MiB,
+// else its stream is reset; and 1 MiB of answers may wait for a peer that does not read, else the
+// connection ends. The rules stay in force whatever fails.
 // Some control planes answer a refusal with the same response at once: such a one is read a second
 // later.
 //
@@ -110,7 +112,8 @@ class XdsClient {
   std::size_t sent_ = 0;  // bytes of out_
   bool waits_for_room_ = false;
   bool is_up_ = false;
-  bool is_held_back_ = false;                   // before more is read
+  bool was_heard_ = false;     // since the last PING, or the last look at its answer
+  bool is_held_back_ = false;  // before more is read
   std::optional<std::string> refused_version_;  // of the last response, if it was refused
   bool has_stopped_ = false;
   std::string told_;  // the reason in the last line of the log about a failure

@@ -69,6 +69,14 @@ TEST_F(Http2CallTest, ALongBodyGoesOutAsTheWindowPermits) {
   EXPECT_EQ(heard_.size(), body.size());
 }
 
+TEST_F(Http2CallTest, ABodyForWhichTheServerGivesNoRoomEndsIt) {
+  const std::string piece(kHttp2CallOutputBytesMax / 4, 'x');
+  for (int i = 0; i < 4; ++i) call_.Write(piece);
+  EXPECT_FALSE(call_.has_ended());
+  call_.Write("x");
+  EXPECT_EQ(call_.reason(), "it does not read");
+}
+
 TEST_F(Http2CallTest, TheAnswerIsTakenInPiecesWhileItLasts) {
   Talk();
   EXPECT_FALSE(call_.is_answered());

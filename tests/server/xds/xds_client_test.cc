@@ -34,7 +34,9 @@ constexpr std::chrono::seconds kPatience{30};
 class Plane : public Http2Receiver {
  public:
   explicit Plane(asio::io_context& context)
-      : acceptor_(context, tcp::endpoint(asio::ip::address_v4::loopback(), 0)), socket_(context) {
+      : acceptor_(context, tcp::endpoint(asio::ip::address_v4::loopback(), 0)),
+        socket_(context),
+        slow_timer_(context) {
     Accept();
   }
 
@@ -49,6 +51,21 @@ class Plane : public Http2Receiver {
     AppendGrpcMessage(response.SerializeAsString(), framed);
     http2_->Begin(stream, kFields);
     http2_->Write(stream, framed);
+    slow_bytes_ = std::move(framed);
+    slow_stream_ = stream.id;
+  }
+  // Sends the response once more, a byte in each `span`.
+  void SendSlowly(milliseconds span) {
+    slow_timer_.expires_after(span);
+    slow_timer_.async_wait([this, span](std::error_code error) {
+      if (error || slow_bytes_.empty()) return;
+      http2_->Write(*http2_->Find(slow_stream_), slow_bytes_.substr(0, 1));
+      slow_bytes_.erase(0, 1);
+      std::string out;
+      http2_->Flush(out);
+      asio::write(socket_, asio::buffer(out), error);
+      SendSlowly(span);
+    });
   }
 
   [[nodiscard]] std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
@@ -86,6 +103,9 @@ class Plane : public Http2Receiver {
   std::array<char, 4096> input_{};
   std::unique_ptr<Http2Session> http2_;
   bool has_answered_ = false;  // on this connection
+  asio::steady_timer slow_timer_;
+  std::string slow_bytes_;
+  std::int32_t slow_stream_ = 0;
 };
 
 class XdsClientTest : public testing::Test {
@@ -141,6 +161,16 @@ TEST_F(XdsClientTest, AControlPlaneThatAnswersNoPingIsLeftAndAskedAgain) {
   EXPECT_EQ(services_->xds.error(), "it does not answer a PING");
   const int connections = plane_.connections;
   EXPECT_TRUE(RunUntil([&] { return plane_.connections > connections; }));
+}
+
+// Its bytes come long after the time for a PING, but none of them that long after the one before.
+TEST_F(XdsClientTest, AControlPlaneThatSendsSlowlyIsKept) {
+  plane_.is_deaf = true;
+  Follow({.between_pings = milliseconds(1), .to_answer_ping = milliseconds(1000)});
+  ASSERT_TRUE(RunUntil([&] { return responses_ == 1; }));
+  plane_.SendSlowly(milliseconds(20));
+  EXPECT_TRUE(RunUntil([&] { return responses_ == 2; }));
+  EXPECT_EQ(plane_.connections, 1);
 }
 
 TEST_F(XdsClientTest, AClientThatHasStoppedLeavesNothingInTheLoop) {
