@@ -249,11 +249,15 @@ void Policies::Remove(ByName::iterator found) {
   CheckCounts();
 }
 
-absl::StatusOr<PolicyId> Policies::Delete(std::string_view name) {
+absl::StatusOr<PolicyId> Policies::Delete(std::string_view name, Which which) {
   MutexLock lock(mutex_);
   const auto found = policies_.find(name);
   if (found == policies_.end()) return UnknownPolicy(name);
   if (IsTheFiles(*found->second)) return FromFile(name);
+  const bool is_unused = found->second->retired && found->second->overrides->empty();
+  if (which == Which::kUnused && !is_unused) {
+    return absl::FailedPreconditionError(absl::StrCat("policy ", Quote(name), " is in use"));
+  }
   const PolicyId id = found->second->id;
   Remove(found);
   Changed();

@@ -120,9 +120,10 @@ class Policies {
 
   // Deletes a policy and returns its id. The caller must then forget its buckets
   // (LimiterUpkeep::ForgetPolicies) and free its overrides (FreeDeleted). Fails with kNotFound, or
-  // kFailedPrecondition if a file owns it. Cost: that of Find, however many overrides the
-  // policy has.
-  absl::StatusOr<PolicyId> Delete(std::string_view name);
+  // kFailedPrecondition if a file owns it, or if it shall be unused and is not: is retired, without
+  // an override. Cost: that of Find, however many overrides the policy has.
+  enum class Which : bool { kAny, kUnused };
+  absl::StatusOr<PolicyId> Delete(std::string_view name, Which which = Which::kAny);
   // Frees the overrides of deleted policies, about 0.2 us each, unless changes are logged: then
   // TakeChanges frees them. To be called where no client waits for the caller.
   void FreeDeleted();

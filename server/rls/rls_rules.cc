@@ -271,9 +271,8 @@ void RlsRules::Delete(std::span<const Leaving> retired) {
     retired = retired.subspan(step.size());
     const Isolation isolation(services_.limiter.table());
     for (const Leaving& one : step) {
-      const std::shared_ptr<const Policy> policy = services_.policies.Find(one.name);
-      if (!policy || !IsRetiredRule(*policy) || !policy->overrides->empty()) continue;
-      const absl::StatusOr<PolicyId> id = services_.policies.Delete(one.name);
+      // An override may be made at this moment.
+      const auto id = services_.policies.Delete(one.name, Policies::Which::kUnused);
       if (id.ok()) deleted.push_back(*id);
     }
   }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -240,6 +241,23 @@ TEST_F(PoliciesTest, AreBounded) {
   EXPECT_TRUE(policies_.Delete("p1").ok());
   EXPECT_THAT(Replace({{"more", LimitsOf({"1/s"})}}), IsEmpty());
   EXPECT_EQ(policies_.All().size(), kPoliciesMax);
+}
+
+TEST_F(PoliciesTest, OnlyAPolicyThatIsUnusedIsDeletedAsSuch) {
+  constexpr auto kUnused = Policies::Which::kUnused;
+  Set("c", {"10/s"});
+  Replace({{"a", LimitsOf({"1/s"})}, {"b", LimitsOf({"1/s"})}});
+  EXPECT_THAT(Replace({}), ElementsAre("a", "b"));
+  Override("a", "k", {"2/s"});
+  const auto state = State();
+  for (const char* name : {"a", "c"}) {
+    ExpectError(policies_.Delete(name, kUnused).status(), absl::StatusCode::kFailedPrecondition,
+                absl::StrCat("policy '", name, "' is in use"), state);
+  }
+  EXPECT_TRUE(policies_.Delete("b", kUnused).ok());
+  EXPECT_TRUE(policies_.RemoveOverride("a", "k").value());
+  EXPECT_TRUE(policies_.Delete("a", kUnused).ok());
+  EXPECT_THAT(State(), ElementsAre("c: 10/s"));
 }
 
 TEST_F(PoliciesTest, OverridesAreBoundedOverAllPolicies) {
