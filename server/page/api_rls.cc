@@ -1,12 +1,14 @@
 // The rules of Envoy's rate limit service: /api/rls.
 //
-//     {"source":"files","domains":1,"loads":3,"load_errors":1,"error":null,"rules":[
+//     {"source":"files","xds":null,"domains":1,"loads":3,"load_errors":1,"error":null,"rules":[
 //       {"domain":"shop","path":[{"key":"user","value":null}],"place":"shop.yaml:3",
 //        "policy":"rls:shop.user","name":"per_user","replaces":["banned"],"flags":["quota_mode"],
 //        "limits":[{"limit":"2/h,fixed,aligned","allowed":7,"denied":1}]}],"more":0}
 //
-// The counts are those of RL.STATS, and null where it counts the limit not at all (unlimited), by
-// the values of descriptors, or perhaps together with others.
+// With rls-xds, "xds" is {"server":"plane:18000","connected":true,"version":"7","error":null},
+// whose version and error are those of INFO. The counts are those of RL.STATS, and null where it
+// counts the limit not at all (unlimited), by the values of descriptors, or perhaps together with
+// others.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -15,10 +17,12 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 
+#include "core/base/host_and_port.h"
 #include "core/base/status.h"
 #include "core/commands/limit_totals.h"
 #include "core/policies/policy.h"
@@ -115,6 +119,19 @@ void AppendRule(const RlsRules::Set& set, std::size_t place, const RuleCounts& c
   json.EndObject();
 }
 
+void AppendXds(const Services& services, JsonWriter json) {
+  const std::vector<HostAndPort>& servers = services.options.rls_xds.servers;
+  if (servers.empty()) return static_cast<void>(json.Field("xds", std::optional<bool>()));
+  const std::string version = services.xds.version();
+  const std::string error = services.xds.error();
+  json.Object("xds")
+      .Field("server", AddressText(servers.front()))
+      .Field("connected", services.xds.connected.load())
+      .Field("version", version.empty() ? std::nullopt : std::optional(version))
+      .Field("error", error.empty() ? std::nullopt : std::optional(error))
+      .EndObject();
+}
+
 }  // namespace
 
 void ApiRls(HttpExchange& exchange) {
@@ -125,13 +142,13 @@ void ApiRls(HttpExchange& exchange) {
   const std::shared_ptr<const RlsRules::Set> set = rules == nullptr ? nullptr : rules->Get();
   const std::string error = services.rls.load_error();
   auto list = std::make_unique<ListAnswer>();
-  JsonWriter(list->json)
-      .Object()
-      .Field(
-          "source",
-          set ? std::optional(kRulesFromNames[static_cast<std::size_t>(services.rls.from.load())])
-              : std::nullopt)
-      .Field("domains", set ? set->tree.domains().size() : 0)
+  JsonWriter json(list->json);
+  json.Object().Field(
+      "source",
+      set ? std::optional(kRulesFromNames[static_cast<std::size_t>(services.rls.from.load())])
+          : std::nullopt);
+  AppendXds(services, json);
+  json.Field("domains", set ? set->tree.domains().size() : 0)
       .Field("loads", services.rls.loads.load())
       .Field("load_errors", services.rls.load_errors.load())
       .Field("error", error.empty() ? std::nullopt : std::optional(error))
@@ -140,9 +157,9 @@ void ApiRls(HttpExchange& exchange) {
   list->most = list->all;
   exchange.session().work().Charge(kWorkPerTurn);  // the counts of all threads
   list->append_next = [set, counts = CountsOfRules(services),
-                       next = std::size_t{0}](JsonWriter json) mutable {
+                       next = std::size_t{0}](JsonWriter rule) mutable {
     if (!set || next == set->tree.rules().size()) return false;
-    AppendRule(*set, next++, counts, json);
+    AppendRule(*set, next++, counts, rule);
     return true;
   };
   WriteList(std::move(list), exchange);

@@ -27,6 +27,7 @@ const {deniesMuch, groupedByPolicy} = await load('limits.js');
 const {highestOf} = await load('spark.js');
 const {keyVerdict} = await load('key_verdict.js');
 const limits = await load('limit_text.js');
+const {planeText} = await load('rules.js');
 const {fileOf, policyLine, waysToSet} = await load('policy_change.js');
 const {Rates} = await load('rates.js');
 const {replicationTable} = await load('replication.js');
@@ -450,4 +451,16 @@ test('each code of the verdict has help, and its heading is in the runbook', () 
     assert.match(runbook, new RegExp(`^\\| \`${code}\` \\|`, 'm'));
     for (const text of [means, act]) assert.match(text, /^[A-Z][^]*\.$/);
   }
+});
+
+test('the control plane of the rules is told in a sentence', () => {
+  const plane = {server: 'plane:18000', connected: false, version: null, error: 'refused'};
+  assert.equal(planeText({source: null, xds: plane}),
+    'The control plane is plane:18000, not connected. refused');
+  assert.equal(planeText({source: 'xds-saved', xds: {...plane, version: '7'}}),
+    'The control plane is plane:18000, not connected. Version 7 is in force, as it was kept on ' +
+    'disk. refused');
+  const good = {...plane, connected: true, version: '7', error: null};
+  assert.equal(planeText({source: 'xds', xds: good}),
+    'The control plane is plane:18000, connected. Version 7 is in force.');
 });

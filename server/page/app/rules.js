@@ -49,12 +49,21 @@ function ruleRow() {
   };
 }
 
+// Where the rules of a control plane are from, in a sentence.
+export function planeText({source, xds: {server, connected, version, error}}) {
+  const named = version === null ? '' : ` Version ${version} is in force`;
+  const kept = named && source === 'xds-saved' ? ', as it was kept on disk' : '';
+  return `The control plane is ${server}, ${connected ? 'connected' : 'not connected'}.` +
+    (named && `${named}${kept}.`) + (error === null ? '' : ` ${error}`);
+}
+
 export function rulesView() {
   const body = h('tbody');
   const state = h('p', {class: 'note'}, '');
   const failed = h('p', {class: 'error', hidden: true}, '');
   const empty = h('p', {class: 'empty', hidden: true},
-    'This server has no rules of Envoy\u2019s rate limit service: --rls-config names their files.');
+    '');
+  const plane = h('p', {class: 'note', id: 'plane', hidden: true}, '');
   const more = h('p', {class: 'note', hidden: true}, '');
   let wake = () => {};
   const filter = filterField('Filter rules', () => wake());
@@ -64,7 +73,7 @@ export function rulesView() {
     h('th', {scope: 'col', class: 'number'}, 'Allowed'),
     h('th', {scope: 'col', class: 'number'}, 'Denied'))), body);
   const root = h('section', {class: 'card'}, h('div', {class: 'head'}, h('h1', {}, 'Rules'),
-    h('div', {class: 'tools'}, filter.root)), state, failed, empty, table, all.root, more);
+    h('div', {class: 'tools'}, filter.root)), plane, state, failed, empty, table, all.root, more);
   let rates = new Map();
   let answer = null;
   let asked = 0;
@@ -97,8 +106,18 @@ export function rulesView() {
         `start: ${count(answer.loads)}, and ${count(answer.load_errors)} that failed. Rates are ` +
         `means of the last ${MEAN_SECONDS} s or more.`);
       setHidden(state, !isThere);
+      setHidden(plane, answer.xds === null);
+      if (answer.xds) {
+        setText(plane, planeText(answer));
+        plane.classList.toggle('error', !answer.xds.connected || answer.xds.error !== null);
+      }
+      const said = answer.xds ? 'the control plane says' : 'the files say';
       setHidden(failed, answer.error === null);
-      setText(failed, `The rules are not as the files say: ${answer.error}`);
+      setText(failed, `The rules are not as ${said}: ${answer.error}`);
+      setText(empty, answer.xds ?
+        'Calls are answered an error until the control plane has sent its rules.' :
+        'This server has no rules of Envoy\u2019s rate limit service: --rls-config names their ' +
+        'files, and --rls-xds their control plane.');
       setHidden(empty, isThere);
       setHidden(table, !isThere);
       setHidden(more, !answer.more);

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include <gtest/gtest.h>
@@ -10,6 +11,7 @@
 
 #include "core/base/status.h"
 #include "core/rules/limit_counters.h"
+#include "rls/rule.h"
 #include "server/rls/rls_rules.h"
 #include "tests/server/page/page_client.h"
 #include "tests/support/conversation.h"
@@ -33,17 +35,20 @@ descriptors:
 
 class ApiRlsTest : public testing::Test {
  protected:
-  void Start(std::string_view rules) {
-    Options options = DefaultOptions();
+  void StartServer(Options options) {
     options.admin_hosts.names = {"weir"};
-    if (!rules.empty()) options.rls_config = directory_.Write("rules.yaml", rules);
     server_ = std::make_unique<HttpTestServer>(options);
     page_ = std::make_unique<HttpConversation>(*server_, Face::kAdmin);
-    if (rules.empty()) return;
     rules_ = std::make_unique<RlsRules>(server_->services);
+    if (options.serves_rls()) server_->http.rls = rules_.get();
+  }
+  void Start(std::string_view rules) {
+    Options options = DefaultOptions();
+    if (!rules.empty()) options.rls_config = directory_.Write("rules.yaml", rules);
+    StartServer(options);
+    if (rules.empty()) return;
     ASSERT_TRUE(rules_->Load().ok());
     ASSERT_TRUE(rules_->MakePolicies().ok());
-    server_->http.rls = rules_.get();
   }
   json Get() {
     const std::string response = page_->Get("/api/rls");
@@ -68,6 +73,7 @@ TEST_F(ApiRlsTest, RulesHaveTheirPathTheirLimitsAndTheirCounts) {
   const json user = {{"key", "user"}, {"value", nullptr}};
   const json expected = {
       {"source", "files"},
+      {"xds", nullptr},
       {"domains", 1},
       {"loads", 1},
       {"load_errors", 0},
@@ -136,6 +142,29 @@ TEST_F(ApiRlsTest, ManyRulesAreWrittenInTurns) {
   const int before = page_->turns();
   EXPECT_EQ(Get()["rules"].size(), 5000U);
   EXPECT_GT(page_->turns(), before + 2);
+}
+
+TEST_F(ApiRlsTest, ThereIsNoControlPlaneBesideFiles) {
+  Start(kShownRules);
+  EXPECT_EQ(Get()["xds"], nullptr);
+}
+
+TEST_F(ApiRlsTest, TheControlPlaneIsShownBeforeItsRulesAndBesideThem) {
+  Options options = DefaultOptions();
+  options.rls_xds.servers = {{"plane", 18000}};
+  StartServer(options);
+  XdsStatus& xds = server_->services.xds;
+  xds.set_failure("Connection refused");
+  EXPECT_EQ(Get()["source"], nullptr);
+  EXPECT_EQ(Get()["xds"], json::parse(R"({"server": "plane:18000", "connected": false,
+                                          "version": null, "error": "Connection refused"})"));
+  xds.connected.store(true);
+  xds.set_failure("");
+  xds.set_version("7");
+  ASSERT_TRUE(rules_->Replace(std::vector<RuleFile>(), RulesFrom::kXds).ok());
+  EXPECT_EQ(Get()["source"], "xds");
+  EXPECT_EQ(Get()["xds"], json::parse(R"({"server": "plane:18000", "connected": true,
+                                          "version": "7", "error": null})"));
 }
 
 TEST(ApiRlsRightsTest, NeedsBothRights) {
