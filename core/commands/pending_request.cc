@@ -19,7 +19,7 @@ PendingRequest::PendingRequest(const ParsedRequest& request, Reservation reserve
     if (reservation_.part_of_check[i] < counted_.size()) continue;  // repeated
     const Check& check = request.checks[i];
     counted_.push_back({request.limits[i]->counted_as,
-                        std::string(check.key.substr(0, kTopKeyBytesMax)), check.hash.hash});
+                        std::string(check.key.substr(0, kTopKeyBytesMax)), check.hash});
   }
   WEIR_CHECK(counted_.size() == reservation_.parts.size());
 }
@@ -43,7 +43,7 @@ void PendingRequest::Count(const Verdict& verdict, RequestCounters& request_coun
     LimitCounters& counts = request_counters.limits.Of(bucket.limit, none);
     if (CountDecision(counts, reservation_.parts[part].limit, verdict.decisions[i],
                       verdict.allowed)) {
-      request_counters.near_keys.Add(bucket.key, bucket.hash);
+      request_counters.near_keys.Add(bucket.key, bucket.hash.hash, bucket.hash.partition);
     }
     if ((verdict.banned >> i & 1) != 0) counts.bans.Add();
     ++part;

@@ -12,6 +12,7 @@
 #include "core/commands/request_grammar.h"
 #include "core/plans/reservation.h"
 #include "core/rules/decision.h"
+#include "core/table/key_hash.h"
 
 namespace weir {
 
@@ -48,7 +49,7 @@ class PendingRequest {
   struct Counted {
     std::string limit;
     std::string key;  // its first kTopKeyBytesMax bytes
-    std::uint64_t hash;
+    KeyHash hash;
   };
 
   const Reservation reservation_;

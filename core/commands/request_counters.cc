@@ -1,8 +1,10 @@
 #include "core/commands/request_counters.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
 
 #include "absl/base/attributes.h"
@@ -12,6 +14,13 @@
 #include "core/words/limit_grammar.h"
 
 namespace weir {
+namespace {
+
+void AddKey(TopKeys& keys, const Check& check) {
+  keys.Add(check.key, check.hash.hash, check.hash.partition);
+}
+
+}  // namespace
 
 // Counts the request with what each limit said, and its key if it was denied. Inline, so that a
 // request costs one call.
@@ -23,7 +32,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline void RequestCounters::Count(const ParsedRequ
     CachedLimit& limit = *request.limits[i];
     if (CountDecision(limits.Of(limit.counted_as, limit.counts), limit.limit, verdict.decisions[i],
                       taken)) {
-      near_keys.Add(request.checks[i].key, request.checks[i].hash.hash);
+      AddKey(near_keys, request.checks[i]);
     }
   }
   CountRequest(verdict);
@@ -35,8 +44,8 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline void RequestCounters::Count(const ParsedRequ
 }
 
 void RequestCounters::CountDenied(const Check& decider, std::string_view limit) {
-  denied_keys.Add(decider.key, decider.hash.hash);
-  keys_by_limit.Add(limit, decider.key, decider.hash.hash);
+  AddKey(denied_keys, decider);
+  keys_by_limit.Add(limit, decider.key, decider.hash.hash, decider.hash.partition);
 }
 
 void RequestCounters::CountSlice(const ParsedRequest& request, Verdict verdict) {
@@ -98,7 +107,7 @@ void RequestCounters::CountCall(const CallRequest& call, std::span<CachedLimit* 
       if (is_shadow && !verdict.decisions[i].allowed) {
         counts.shadow_denied.Add();
       } else if (CountDecision(counts, *check.limit, verdict.decisions[i], has(verdict.taken, i))) {
-        near_keys.Add(check.key, check.hash.hash);
+        AddKey(near_keys, check);
       }
       if (has(verdict.beyond, i)) counts.charged_beyond.Add();
       if (has(verdict.banned, i)) counts.bans.Add();
@@ -113,7 +122,7 @@ void RequestCounters::CountCall(const CallRequest& call, std::span<CachedLimit* 
 void RequestCounters::CountThrottle(const Check& check, const Verdict& verdict) {
   if (CountDecision(limits.Of(kThrottleName, throttle_), *check.limit, verdict.decisions[0],
                     verdict.allowed)) {
-    near_keys.Add(check.key, check.hash.hash);
+    AddKey(near_keys, check);
   }
   CountRequest(verdict);
   if (!verdict.allowed) CountDenied(check, kThrottleName);
@@ -145,6 +154,15 @@ std::string NameInStatistics(std::string_view limit) {
 std::vector<TopKeys::Row> KeysOfLimit(std::span<const RequestCounters* const> counters,
                                       std::string_view limit, std::size_t rows_max) {
   return LimitKeys::Merge(KeysByLimit(counters), limit, rows_max);
+}
+
+std::vector<TopKeys::Row> RowsOfCutKeys(std::span<const RequestCounters* const> counters) {
+  std::vector<TopKeys::Row> rows = LimitKeys::AllRows(KeysByLimit(counters));
+  for (const auto keys : {&RequestCounters::denied_keys, &RequestCounters::near_keys}) {
+    std::ranges::move(MergedKeys(counters, keys, kTopKeysMax), std::back_inserter(rows));
+  }
+  std::erase_if(rows, [](const TopKeys::Row& row) { return !row.is_cut(); });
+  return rows;
 }
 
 LimitKeys::LimitsOfKeys LimitsOfDeniedKeys(std::span<const RequestCounters* const> counters) {

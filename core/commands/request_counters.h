@@ -85,6 +85,11 @@ class RequestCounters {
 [[nodiscard]] std::vector<TopKeys::Row> KeysOfLimit(
     std::span<const RequestCounters* const> counters, std::string_view limit, std::size_t rows_max);
 
+// The rows of all sketches whose keys are cut, the same key in several of them. Cost: some ms where
+// all sketches are full, for each thread.
+[[nodiscard]] std::vector<TopKeys::Row> RowsOfCutKeys(
+    std::span<const RequestCounters* const> counters);
+
 // The names of the limits that have denied each key, by the hashes of the keys, as far as the keys
 // are among those that the limits deny most.
 [[nodiscard]] LimitKeys::LimitsOfKeys LimitsOfDeniedKeys(

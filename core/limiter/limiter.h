@@ -44,7 +44,7 @@ namespace weir {
 // Returns a limit with the numbers that it was interned with.
 [[nodiscard]] inline std::optional<Limit> InternedNumbers(const Limit& limit) { return limit; }
 
-// public-functions: 26, one for each kind of request.
+// public-functions: 28, one for each kind of request.
 class Limiter {
  public:
   // Returns a limit with its present numbers, or nothing if it is gone.
@@ -170,8 +170,12 @@ class Limiter {
   }
 
   // The first kInspectedMax of the key's open holds and, after them, marks, by their ids.
+  [[nodiscard]] std::vector<LiveHold> InspectHolds(const KeyHash& key, Instant now,
+                                                   PresentLimit present);
   [[nodiscard]] std::vector<LiveHold> InspectHolds(std::string_view key, Instant now,
-                                                   PresentLimit present = InternedNumbers);
+                                                   PresentLimit present = InternedNumbers) {
+    return InspectHolds(Hash(key), now, present);
+  }
 
   // The work of this thread's calls so far: the slots, ids and holds that they visited. A bucket
   // that Inspect or Watch returns, and a hold that is settled, counts as several.
@@ -189,8 +193,12 @@ class Limiter {
   // limit may have changed since it was interned: `present` returns it with its present numbers, or
   // nothing if it is gone.
   static constexpr std::size_t kInspectedMax = 1024;
+  [[nodiscard]] std::vector<LiveBucket> Inspect(const KeyHash& key, Instant now,
+                                                PresentLimit present);
   [[nodiscard]] std::vector<LiveBucket> Inspect(std::string_view key, Instant now,
-                                                PresentLimit present = InternedNumbers);
+                                                PresentLimit present = InternedNumbers) {
+    return Inspect(Hash(key), now, present);
+  }
 
   // The time until all of the key's buckets are full; 0 if they are. `present` as above.
   [[nodiscard]] Nanos ResetAfter(std::string_view key, Instant now,

@@ -225,13 +225,11 @@ absl::StatusOr<Settled> Limiter::SettleHold(const SettleRequest& request, Instan
   return settled;
 }
 
-std::vector<LiveHold> Limiter::InspectHolds(std::string_view key, Instant now,
-                                            PresentLimit present) {
-  const KeyHash hash = Hash(key);
-  PartitionLock lock(table_.buckets, hash.partition);
-  table_.ExpireHolds(hash, now);
-  PartitionStore store(table_, hash.partition);
-  return table_.keeper.Inspect({&store, hash.hash}, now, kInspectedMax, present);
+std::vector<LiveHold> Limiter::InspectHolds(const KeyHash& key, Instant now, PresentLimit present) {
+  PartitionLock lock(table_.buckets, key.partition);
+  table_.ExpireHolds(key, now);
+  PartitionStore store(table_, key.partition);
+  return table_.keeper.Inspect({&store, key.hash}, now, kInspectedMax, present);
 }
 
 }  // namespace weir

@@ -94,12 +94,11 @@ std::size_t Limiter::Reset(std::string_view key, std::span<const Limit> limits, 
   return live;
 }
 
-std::vector<LiveBucket> Limiter::Inspect(std::string_view key, Instant now, PresentLimit present) {
-  const KeyHash hash = Hash(key);
-  PartitionLock lock(table_.buckets, hash.partition);
-  table_.ExpireHolds(hash, now);
+std::vector<LiveBucket> Limiter::Inspect(const KeyHash& key, Instant now, PresentLimit present) {
+  PartitionLock lock(table_.buckets, key.partition);
+  table_.ExpireHolds(key, now);
   std::vector<std::pair<LimitId, Bucket>> live;
-  VisitKey(table_, hash, [&](const SlotKey& slot, Bucket bucket) {
+  VisitKey(table_, key, [&](const SlotKey& slot, Bucket bucket) {
     if (IsFull(table_.registry.Get(slot.limit), bucket, now)) return;
     live.emplace_back(slot.limit, bucket);
   });

@@ -1,6 +1,7 @@
 #include "core/rules/limit_keys.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/hash/hash.h"
@@ -21,7 +22,8 @@ std::size_t LimitKeys::Hash::operator()(std::string_view text) const noexcept {
   return absl::HashOf(AbslView(text));
 }
 
-void LimitKeys::Add(std::string_view limit, std::string_view key, std::uint64_t hash) {
+void LimitKeys::Add(std::string_view limit, std::string_view key, std::uint64_t hash,
+                    std::uint16_t partition) {
   if (cleared_.load(std::memory_order_relaxed)) Forget();
   ++additions_;
   if (!last_ || last_->first != limit) {
@@ -30,7 +32,7 @@ void LimitKeys::Add(std::string_view limit, std::string_view key, std::uint64_t 
     if (!last_) return;
   }
   last_->second.last_denial = additions_;
-  last_->second.keys->Add(key, hash);
+  last_->second.keys->Add(key, hash, partition);
 }
 
 LimitKeys::Sketches::value_type* LimitKeys::Begin(std::string_view limit) {
@@ -103,6 +105,17 @@ std::vector<TopKeys::Row> LimitKeys::Merge(Threads threads, std::string_view lim
     sketches.push_back(held.back().get());
   }
   return TopKeys::Merge(sketches, rows_max);
+}
+
+std::vector<TopKeys::Row> LimitKeys::AllRows(Threads threads) {
+  std::vector<TopKeys::Row> all;
+  for (const LimitKeys* thread : threads) {
+    for (const auto& [name, keys] : thread->shown()) {
+      const TopKeys* const sketch = keys.get();
+      std::ranges::move(TopKeys::Merge({&sketch, 1}, kKeysOfLimitMax), std::back_inserter(all));
+    }
+  }
+  return all;
 }
 
 LimitKeys::LimitsOfKeys LimitKeys::ByKey(Threads threads) {

@@ -1,7 +1,7 @@
 // The keys that each limit denies most often: a sketch (top_keys.h) for each of at most
 // kSketchedLimitsMax limits, which are known by their names in statistics.
 //
-//     limit_keys.Add("@free#0", "user:42", hash);                          // a denial
+//     limit_keys.Add("@free#0", "user:42", hash, partition);               // a denial
 //     LimitKeys::Merge(all_threads, "@free#0", 10)                         // its ten rows
 //
 // A limit gets a sketch at its first denial. If all are taken, a name that is given (a policy's
@@ -52,8 +52,9 @@ class LimitKeys {
   LimitKeys(const LimitKeys&) = delete;
   LimitKeys& operator=(const LimitKeys&) = delete;
 
-  // Only for the owner. `limit`: the name in statistics. `hash`: as in TopKeys.
-  void Add(std::string_view limit, std::string_view key, std::uint64_t hash);
+  // Only for the owner. `limit`: the name in statistics. `hash` and `partition`: as in TopKeys.
+  void Add(std::string_view limit, std::string_view key, std::uint64_t hash,
+           std::uint16_t partition);
   // Empties it for all readers. The owner frees the sketches at the next addition.
   void Clear() noexcept { cleared_.store(true, std::memory_order_relaxed); }
 
@@ -63,6 +64,8 @@ class LimitKeys {
   // The merged rows of one limit, as TopKeys::Merge gives them; none if no thread has its sketch.
   [[nodiscard]] static std::vector<TopKeys::Row> Merge(Threads threads, std::string_view limit,
                                                        std::size_t rows_max);
+  // The rows of all sketches, of each thread apart, in no order.
+  [[nodiscard]] static std::vector<TopKeys::Row> AllRows(Threads threads);
   // The names of the limits by the hashes of the keys in their sketches, sorted.
   using LimitsOfKeys = absl::flat_hash_map<std::uint64_t, std::vector<std::string>>;
   [[nodiscard]] static LimitsOfKeys ByKey(Threads threads);

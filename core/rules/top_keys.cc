@@ -26,7 +26,7 @@ TopKeys::TopKeys(std::size_t capacity)
   WEIR_CHECK(std::has_single_bit(filter_.size()));  // CellOf masks.
 }
 
-void TopKeys::Add(std::string_view key, std::uint64_t hash) {
+void TopKeys::Add(std::string_view key, std::uint64_t hash, std::uint16_t partition) {
   if (cleared_.load(std::memory_order_relaxed)) Forget();
   ++added_;
   Cell& cell = CellOf(hash);
@@ -41,7 +41,7 @@ void TopKeys::Add(std::string_view key, std::uint64_t hash) {
       refused_max_.store(threshold_, std::memory_order_relaxed);
     }
   } else {
-    AddUncounted(cell, key, hash);
+    AddUncounted(cell, key, hash, partition);
   }
 }
 
@@ -51,10 +51,11 @@ bool TopKeys::IsRefused(const Cell& cell) const {
 }
 
 // Called while there is room, or if the cell may have reached the smallest tracked count.
-void TopKeys::AddUncounted(Cell& cell, std::string_view key, std::uint64_t hash) {
+void TopKeys::AddUncounted(Cell& cell, std::string_view key, std::uint64_t hash,
+                           std::uint16_t partition) {
   MutexLock lock(mutex_);
   if (counted_.size() < capacity_) {
-    return Count(counted_.emplace_back(), 0, key, hash);
+    return Count(counted_.emplace_back(), 0, key, hash, partition);
   }
   next_eviction_ = added_ + kAdditionsPerEviction;
   Counted& least = counted_[IndexOfLeast()];
@@ -65,15 +66,16 @@ void TopKeys::AddUncounted(Cell& cell, std::string_view key, std::uint64_t hash)
   }
   const std::uint64_t error = std::max<std::uint64_t>(cell.count, least.count.value());
   Evict(least);
-  Count(least, error, key, hash);
+  Count(least, error, key, hash, partition);
 }
 
 // Tracks a key in a new row, or in the row of an evicted key.
-void TopKeys::Count(Counted& counted, std::uint64_t error, std::string_view key,
-                    std::uint64_t hash) {
+void TopKeys::Count(Counted& counted, std::uint64_t error, std::string_view key, std::uint64_t hash,
+                    std::uint16_t partition) {
   WEIR_CHECK(error >= counted.count.value());
   WEIR_CHECK(counted_.size() <= capacity_);
   counted.hash = hash;
+  counted.partition = partition;
   counted.count.Add(error + 1 - counted.count.value());
   counted.error = error;
   counted.key.assign(key.substr(0, kTopKeyBytesMax));
@@ -142,6 +144,7 @@ std::vector<TopKeys::Row> TopKeys::Merge(std::span<const TopKeys* const> sketche
       Sum& sum = sums[counted.hash];
       sum.row.key = counted.key;
       sum.row.hash = counted.hash;
+      sum.row.partition = counted.partition;
       sum.row.count += counted.count.value();
       sum.row.error += counted.error;
       sum.unseen += unseen_here;

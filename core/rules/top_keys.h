@@ -44,17 +44,20 @@ class TopKeys {
   TopKeys& operator=(const TopKeys&) = delete;
 
   // Only for the owner. `hash` identifies the key, here and where sketches are merged. It must be a
-  // keyed hash, so that a client cannot choose which keys are counted together.
-  void Add(std::string_view key, std::uint64_t hash);
+  // keyed hash, so that a client cannot choose which keys are counted together. `partition` is kept
+  // with it, so that the buckets of a key whose text is cut can be found.
+  void Add(std::string_view key, std::uint64_t hash, std::uint16_t partition);
   // Empties the sketch for all readers. The owner frees its contents at the next addition.
   void Clear() noexcept { cleared_.store(true, std::memory_order_relaxed); }
 
   struct Row {
-    std::string key;          // its first kTopKeyBytesMax bytes
-    std::uint64_t count = 0;  // estimate: not less than the true count
-    std::uint64_t error = 0;  // the estimate exceeds the true count by at most this
-    std::uint64_t hash = 0;   // as it was added
+    std::string key;              // its first kTopKeyBytesMax bytes
+    std::uint64_t count = 0;      // estimate: not less than the true count
+    std::uint64_t error = 0;      // the estimate exceeds the true count by at most this
+    std::uint64_t hash = 0;       // as it was added
+    std::uint16_t partition = 0;  // likewise
 
+    [[nodiscard]] bool is_cut() const noexcept { return key.size() == kTopKeyBytesMax; }
     // Equal if all that is listed of them is.
     friend bool operator==(const Row& a, const Row& b) {
       return a.key == b.key && a.count == b.count && a.error == b.error;
@@ -76,6 +79,7 @@ class TopKeys {
     Counter count;
     std::uint64_t error = 0;
     std::string key;
+    std::uint16_t partition = 0;
   };
 
   struct AsItIs {  // for keys that are hashes already
@@ -90,9 +94,9 @@ class TopKeys {
 
   [[nodiscard]] Cell& CellOf(std::uint64_t hash) { return filter_[hash & (filter_.size() - 1)]; }
   [[nodiscard]] bool IsRefused(const Cell& cell) const;
-  void AddUncounted(Cell& cell, std::string_view key, std::uint64_t hash);
-  void Count(Counted& counted, std::uint64_t error, std::string_view key, std::uint64_t hash)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AddUncounted(Cell& cell, std::string_view key, std::uint64_t hash, std::uint16_t partition);
+  void Count(Counted& counted, std::uint64_t error, std::string_view key, std::uint64_t hash,
+             std::uint16_t partition) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Evict(const Counted& counted);
   [[nodiscard]] std::size_t IndexOfLeast() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   [[nodiscard]] std::uint64_t UnseenMax() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -95,7 +95,8 @@ void EdgeDesk::Count(std::string_view key, const EdgeAnswer& answer) {
   RequestCounters& counters = worker_.request_counters;
   (answer.allowed() ? counters.allowed : counters.denied).Add();
   if (answer.allowed()) return;
-  counters.denied_keys.Add(key, worker_.services.limiter.hasher()(key).hash);
+  const KeyHash hash = worker_.services.limiter.hasher()(key);
+  counters.denied_keys.Add(key, hash.hash, hash.partition);
 }
 
 void EdgeDesk::PassOn(Call& call, const PassedOn& passed_on) {

@@ -1,4 +1,6 @@
-// GET /api/key?k=KEY, the buckets and the holds of one key, and POST /api/key/reset?k=KEY.
+// GET /api/key?k=KEY, the buckets and the holds of one key, and POST /api/key/reset?k=KEY. Of a key
+// whose text the lists have cut, GET /api/key?hash=MARK with the mark of its row; only its first
+// bytes are known then, so its overrides are not, and users need the right to all keys.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +19,8 @@
 #include "core/policies/overrides.h"
 #include "core/policies/policies.h"
 #include "core/rules/limit_keys.h"
+#include "core/rules/top_keys.h"
+#include "core/table/key_hash.h"
 #include "protocol/json_writer.h"
 #include "server/access/user.h"
 #include "server/commands/command_table.h"
@@ -32,22 +36,33 @@ namespace {
 
 constexpr std::size_t kPoliciesPerUnit = 16;  // asked for an override in about a microsecond
 
-// The time until the bucket has one token more, in milliseconds; nothing if it never has.
-std::optional<std::int64_t> NextTokenMillis(Limiter& limiter, std::string_view key,
+struct ShownKey {
+  std::string text;  // the first bytes of one that is cut
+  KeyHash hash;
+  bool is_cut = false;
+
+  // That its overrides name.
+  [[nodiscard]] std::optional<std::string_view> whole() const {
+    return is_cut ? std::nullopt : std::optional<std::string_view>(text);
+  }
+};
+
+// The time until the bucket has one token more, in milliseconds; nothing if it never has, or if the
+// key is cut: a request needs the whole one.
+std::optional<std::int64_t> NextTokenMillis(Limiter& limiter, const ShownKey& key,
                                             const LiveBucket& bucket, Instant now) {
   const std::int64_t capacity = bucket.limit.capacity_tokens();
-  if (bucket.remaining < 0 || bucket.remaining >= capacity) return std::nullopt;
-  const Request request = {{.key = key,
-                            .limit = &bucket.limit,
-                            .cost = bucket.remaining + 1,
-                            .hash = limiter.Hash(key)}};
+  if (key.is_cut || bucket.remaining < 0 || bucket.remaining >= capacity) return std::nullopt;
+  const Request request = {
+      {.key = key.text, .limit = &bucket.limit, .cost = bucket.remaining + 1, .hash = key.hash}};
   const std::int64_t millis = RetryMillis(limiter.Peek(request, now).decisions.front().retry_after);
   return millis < 0 ? std::nullopt : std::optional(millis);
 }
 
-void AppendBuckets(Services& services, std::string_view key, Instant now, JsonWriter json) {
+void AppendBuckets(Services& services, const ShownKey& key, Instant now, JsonWriter json) {
   const std::vector<LiveBucket> buckets = services.limiter.Inspect(
-      key, now, [&](const Limit& limit) { return services.policies.PresentLimit(limit, key); });
+      key.hash, now,
+      [&](const Limit& limit) { return services.policies.PresentLimit(limit, key.whole()); });
   json.Array("buckets");
   for (const LiveBucket& bucket : buckets) {
     // The limit of CL.THROTTLE comes with each request, so its bucket has no numbers.
@@ -68,9 +83,10 @@ void AppendBuckets(Services& services, std::string_view key, Instant now, JsonWr
 }
 
 // Open holds first, then those that are settled.
-void AppendHolds(Services& services, std::string_view key, Instant now, JsonWriter json) {
+void AppendHolds(Services& services, const ShownKey& key, Instant now, JsonWriter json) {
   const std::vector<LiveHold> holds = services.limiter.InspectHolds(
-      key, now, [&](const Limit& limit) { return services.policies.PresentLimit(limit, key); });
+      key.hash, now,
+      [&](const Limit& limit) { return services.policies.PresentLimit(limit, key.whole()); });
   json.Array("holds");
   for (const LiveHold& hold : holds) {
     json.Object()
@@ -91,7 +107,7 @@ void AppendHolds(Services& services, std::string_view key, Instant now, JsonWrit
 
 // Appends the names of the limits that have denied the key, as far as RL.TOP LIMIT has it in its
 // rows; null if the user may not run that.
-void AppendDeniedBy(const HttpExchange& exchange, std::string_view key, JsonWriter json) {
+void AppendDeniedBy(const HttpExchange& exchange, const ShownKey& key, JsonWriter json) {
   constexpr std::array<std::string_view, 1> kTop = {"RL.TOP"};
   Services& services = exchange.services();
   if (!exchange.session().client().user()->MayRun(*FindRequested(kTop))) {
@@ -99,7 +115,7 @@ void AppendDeniedBy(const HttpExchange& exchange, std::string_view key, JsonWrit
     return;
   }
   const LimitKeys::LimitsOfKeys limits = LimitsOfDeniedKeys(RequestCountersOf(services));
-  const auto found = limits.find(services.limiter.Hash(key).hash);
+  const auto found = limits.find(key.hash.hash);
   json.Field("denied_by", found != limits.end() ? found->second : std::vector<std::string>());
 }
 
@@ -133,13 +149,49 @@ void AnswerWithOverrides(HttpExchange& exchange, std::string json,
   WriteList(std::move(list), exchange);
 }
 
+// The key of a row of this mark; nothing after an error is answered. The first bytes of a key do
+// not say whether a pattern of keys fits it.
+std::optional<ShownKey> FindCutKey(HttpExchange& exchange, std::string_view mark) {
+  const User& user = *exchange.session().client().user();
+  if (!user.MayUseAllKeys()) {
+    exchange.Fail(403, "NOPERM a key that is cut can be looked at with the right to all keys");
+    return std::nullopt;
+  }
+  Services& services = exchange.services();
+  exchange.session().work().Charge(kWorkPerTurn);
+  for (const TopKeys::Row& row : RowsOfCutKeys(RequestCountersOf(services))) {
+    if (MarkOfCutKey(row, services) != mark) continue;
+    return ShownKey{
+        .text = row.key, .hash = {.hash = row.hash, .partition = row.partition}, .is_cut = true};
+  }
+  exchange.Fail(404, "ERR this key, which is longer than 128 bytes, is in no list any more");
+  return std::nullopt;
+}
+
+// The key that the query names, if the user may look at it; nothing after an error is answered.
+std::optional<ShownKey> FindShownKey(HttpExchange& exchange) {
+  constexpr std::string_view kHash = "hash=";
+  const std::string_view query = exchange.head().query;
+  std::optional<ShownKey> key;
+  if (query.starts_with(kHash)) {
+    constexpr std::array<std::string_view, 1> kTop = {"RL.TOP"};
+    if (!exchange.MayRun(kTop)) return std::nullopt;
+    key = FindCutKey(exchange, query.substr(kHash.size()));
+  } else if (std::optional<std::string> text = ReadKey(exchange)) {
+    const KeyHash hash = exchange.services().limiter.Hash(*text);
+    key = {.text = *std::move(text), .hash = hash};
+  }
+  if (!key) return std::nullopt;
+  const std::array<std::string_view, 2> inspect = {"RL.INSPECT", key->text};
+  if (!exchange.MayRun(inspect)) return std::nullopt;
+  return key;
+}
+
 }  // namespace
 
 void ApiKey(HttpExchange& exchange) {
-  const std::optional<std::string> key = ReadKey(exchange);
+  const std::optional<ShownKey> key = FindShownKey(exchange);
   if (!key) return;
-  const std::array<std::string_view, 2> inspect = {"RL.INSPECT", *key};
-  if (!exchange.MayRun(inspect)) return;
   Services& services = exchange.services();
   if (!exchange.CanLook()) return;
   exchange.session().work().Charge(services.policies.size().policies / kPoliciesPerUnit);
@@ -147,12 +199,15 @@ void ApiKey(HttpExchange& exchange) {
   const Instant now = services.explicit_time.View(exchange.now());
   std::string text;
   JsonWriter json(text);
-  AppendKey(*key, json.Object().Field("time_ms", UnixMillis(services, exchange.now())));
+  AppendKey(key->text, json.Object().Field("time_ms", UnixMillis(services, exchange.now())));
+  json.Field("cut", key->is_cut);
   AppendBuckets(services, *key, now, json);
   AppendHolds(services, *key, now, json);
   AppendDeniedBy(exchange, *key, json);
   exchange.session().work().Charge((Limiter::SlotsVisited() - slots_before) / kSlotsPerUnit);
-  AnswerWithOverrides(exchange, std::move(text), OverridesOf(services.policies, *key));
+  AnswerWithOverrides(
+      exchange, std::move(text),
+      key->is_cut ? std::vector<OverrideOfKey>() : OverridesOf(services.policies, key->text));
 }
 
 void ApiKeyReset(HttpExchange& exchange) {

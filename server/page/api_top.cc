@@ -34,10 +34,12 @@ constexpr std::array<std::string_view, 2> kPolicyRight = {"RL.POLICY", "GET"};
 constexpr std::int64_t kRowsDefault = 20;
 constexpr auto kRowsMax = static_cast<std::int64_t>(kTopKeysMax);
 
-// Begins the object of a row, with the key and its estimate.
-void BeginRow(const TopKeys::Row& row, JsonWriter json) {
+// Begins the object of a row, with the key and its estimate. One whose text is cut has a "hash", by
+// which /api/key finds it.
+void BeginRow(const TopKeys::Row& row, const Services& services, JsonWriter json) {
   AppendKey(row.key, json.Object());
-  json.Field("cut", row.key.size() == kTopKeyBytesMax)
+  json.Field("cut", row.is_cut())
+      .Field("hash", row.is_cut() ? std::optional(MarkOfCutKey(row, services)) : std::nullopt)
       .Field("count", row.count)
       .Field("error", row.error);
 }
@@ -51,7 +53,7 @@ std::string TopJson(HttpExchange& exchange, std::string_view by, std::size_t row
   JsonWriter json(text);
   json.Object().Field("by", by).Array("keys");
   for (const TopKeys::Row& row : MergedKeys(threads, keys, rows_max)) {
-    BeginRow(row, json);
+    BeginRow(row, exchange.services(), json);
     const auto found = limits.find(row.hash);
     json.Field("limits", found != limits.end() ? found->second : std::vector<std::string>())
         .EndObject();
@@ -105,7 +107,7 @@ std::string LimitJson(HttpExchange& exchange, std::string_view name, std::size_t
   AppendDefinition(exchange, name, json);
   json.Field("denied", denied).Array("keys");
   for (const TopKeys::Row& row : KeysOfLimit(threads, name, rows_max)) {
-    BeginRow(row, json);
+    BeginRow(row, exchange.services(), json);
     json.EndObject();
   }
   json.EndArray().EndObject();

@@ -1,6 +1,6 @@
 // The page's beginning: shows the view that the address names, polls it, and says what went wrong.
 import {aboutView} from './app/about.js';
-import {ApiError} from './app/api.js';
+import {ApiError, byHash, byKey} from './app/api.js';
 import {closeChange} from './app/confirm.js';
 import {copyText, h, setClass, setHidden, setText} from './app/dom.js';
 import {keyChoiceView, keyView} from './app/key.js';
@@ -52,7 +52,8 @@ const VIEWS = {
   now: nowView,
   limits: (rest) => rest ? limitView(decoded(rest)) : limitsView(),
   who: whoView,
-  key: (rest) => rest ? keyView(rest) : keyChoiceView(),
+  key: (rest) => rest ? keyView(byKey('/api/key', rest), rest) : keyChoiceView(),
+  cut: (hash) => keyView(byHash('/api/key', hash ?? ''), null),
   try: (rest) => tryView(rest ? decoded(rest) : ''),
   policies: (rest) => rest ? policyView(decoded(rest)) : policiesView(),
   health: (code) => later('Health',

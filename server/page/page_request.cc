@@ -5,6 +5,8 @@
 #include <memory>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+
 #include "protocol/http_target.h"
 #include "protocol/resp_parser.h"
 #include "server/access/access_list.h"
@@ -88,6 +90,16 @@ std::optional<std::string> ReadKey(HttpExchange& exchange) {
   }
   exchange.Fail(400, "ERR the query must be k= and a key, encoded as a URL needs it");
   return std::nullopt;
+}
+
+std::string MarkOfCutKey(const TopKeys::Row& row, const Services& services) {
+  const KeyHasher::Fingerprint mark = services.limiter.hasher().FingerprintOf(
+      absl::StrCat("a key in lists ", row.hash, " ", row.partition));
+  std::string text;
+  for (const unsigned char byte : mark) {
+    absl::StrAppend(&text, absl::Hex(byte, absl::kZeroPad2));
+  }
+  return text;
 }
 
 std::int64_t UnixMillis(const Services& services, Instant instant) {

@@ -10,6 +10,7 @@
 
 #include "core/base/instant.h"
 #include "core/policies/policy.h"
+#include "core/rules/top_keys.h"
 #include "protocol/json_writer.h"
 
 namespace weir {
@@ -31,6 +32,10 @@ void RunChange(HttpExchange& exchange, std::span<const std::string_view> words);
 
 // The key in the query "k=user%3A42", decoded; nothing after answering 400.
 [[nodiscard]] std::optional<std::string> ReadKey(HttpExchange& exchange);
+
+// A key of which a list has only the first bytes (TopKeys::Row::is_cut), in a URL: 32 hexadecimal
+// digits, which tell nothing about its place in the table.
+[[nodiscard]] std::string MarkOfCutKey(const TopKeys::Row& row, const Services& services);
 
 // An instant of the server's clock as Unix time in milliseconds, as the wall clock has it.
 [[nodiscard]] std::int64_t UnixMillis(const Services& services, Instant instant);

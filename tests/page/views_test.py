@@ -83,6 +83,20 @@ class ViewsTest(PageCase):
         self.assertRegex(note, r"in the last \d+ s$")
         self.expect_no_trouble()
 
+    def test_a_key_whose_text_is_cut_can_be_looked_at(self):
+        client = self.connect(self.start_page())
+        key = "session:" + 200 * "x"
+        client.call("RL.ALLOW", key, "5/h", "COST", "2")
+        client.call("RL.ALLOW", key, "5/h", "COST", "9")
+        self.go("who")
+        self.browser.await_text("tbody", "session:x+\u2026")
+        self.browser.run("document.querySelector('tbody a.key').click()")
+        self.browser.await_text("main", r"Key session:x+\u2026[^\0]*3 left of 5")
+        self.browser.await_text("main", "Only the first 128 bytes")
+        shown = self.browser.run("return document.querySelector('main').innerText")
+        self.assertNotIn("Reset", shown)
+        self.expect_no_trouble()
+
     def test_rules_of_envoys_service_have_a_table(self):
         port = free_port()
         path = self.write("rules.yaml", "domain: shop\ndescriptors:\n- key: user\n"

@@ -64,3 +64,8 @@ export function change(method, path, body) {
 export function byKey(path, k) {
   return `${path}?k=${k.replace(/[^\w%.~-]+/g, encodeURIComponent)}`;
 }
+
+// Likewise for a key whose text is cut, which a list names by this mark.
+export function byHash(path, hash) {
+  return `${path}?hash=${encodeURIComponent(hash)}`;
+}

@@ -113,7 +113,9 @@ function overrideForm(submitted) {
   };
 }
 
-export function keyView(k) {
+// `path`: of the request for it. `k`: names it in changes; null for one whose text is cut, which
+// cannot be changed.
+export function keyView(path, k) {
   const name = h('code', {}, '');
   const state = h('p', {class: 'verdict'}, '');
   const deniers = h('p', {class: 'note', hidden: true}, 'Limits that have denied it: ');
@@ -132,27 +134,29 @@ export function keyView(k) {
   }, 'Reset\u2026');
   const form = overrideForm((policy, limits) => askOverride(policy, limits, answer, k, wake));
   const rights = rightsNote();
+  const about = k === null ? h('p', {class: 'note'}, 'Only the first 128 bytes of this key are ' +
+    'known here. Its overrides are not shown, and RL.RESET needs the whole key.') : null;
   const root = h('div', {class: 'stack'},
     h('section', {class: 'card'},
       h('div', {class: 'head'}, h('h1', {}, h('span', {class: 'of'}, 'Key '), name), reset),
-      state, buckets.root, deniers),
+      state, buckets.root, deniers, about ?? []),
     holds.root,
-    h('section', {class: 'card overrides'}, h('h2', {}, 'Overrides'), noOverride, table, form.root),
-    rights.root);
+    about ? [] : [h('section', {class: 'card overrides'}, h('h2', {}, 'Overrides'), noOverride,
+      table, form.root), rights.root]);
   let answer = {key: '', buckets: [], holds: [], overrides: []};
   let wake = () => {};
   let policiesKnown = false;
 
   const show = () => {
     const verdict = keyVerdict(answer.buckets);
-    setText(name, answer.key);
+    setText(name, about ? `${answer.key}\u2026` : answer.key);
     state.className = `verdict ${verdict.denied ? 'no' : 'yes'}`;
     setText(state, verdict.text);
     buckets.set(answer.buckets, answer.time_ms);
     holds.set(answer.holds);
     setDeniers(answer.denied_by ?? []);
     setHidden(deniers, !answer.denied_by?.length);
-    setHidden(reset, answer.buckets.length === 0);
+    setHidden(reset, about !== null || answer.buckets.length === 0);
     setHidden(table, answer.overrides.length === 0);
     setHidden(noOverride, answer.overrides.length > 0);
     updateRows(overrides, answer.overrides, (one) => one.policy, (one) =>
@@ -168,9 +172,9 @@ export function keyView(k) {
       lines: [`key ${answer.key}`, ...keyText(answer, state.textContent)], data: answer,
     }),
     async poll() {
-      answer = await get(byKey('/api/key', k));
+      answer = await get(path);
       show();
-      if (policiesKnown) return;
+      if (policiesKnown || about) return;
       policiesKnown = true;
       form.set(await get('/api/policies').then((all) => all.policies, () => []));
     },

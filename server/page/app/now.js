@@ -7,7 +7,7 @@ import {eventsCard} from './events.js';
 import {facts} from './facts.js';
 import {NONE, count, percent, rate} from './format.js';
 import {HistoryPanel} from './history_panel.js';
-import {keyLink} from './key_link.js';
+import {keyId, keyLink} from './key_link.js';
 import {limitName, limitRow} from './limit_row.js';
 import {Rates} from './rates.js';
 import {replicationCard} from './replication.js';
@@ -155,7 +155,7 @@ function hot() {
       const highest = highestOf(worst);
       setText(trend, `Last minute, up to ${rate(highest).join('')}`);
       updateRows(limits, worst.map((one) => ({...one, highest})), limitName, () => limitRow());
-      updateRows(keys, top.keys, (one) => one.k, hotKey);
+      updateRows(keys, top.keys, keyId, hotKey);
       this.shown = {limits: worst, keys: top.keys};
       setHidden(root, worst.length === 0);
     },

@@ -3,7 +3,7 @@
 import {get} from './api.js';
 import {h, quantity, setClass, setHidden, setText, updateRows} from './dom.js';
 import {NONE, count, rate} from './format.js';
-import {keyLink} from './key_link.js';
+import {keyId, keyLink} from './key_link.js';
 import {limitLink} from './limit_row.js';
 import {Rates} from './rates.js';
 import {Sorting, filterField, rowsShown} from './sorting.js';
@@ -77,7 +77,7 @@ function keysCard({by, title, column, note, empty, namesLimits, path, parameters
     h('thead', {}, h('tr', {}, sorting.heads)), body);
   const show = () => {
     const items = sorting.sort(filter.pick(last, ({key}) => key));
-    updateRows(body, all.cut(items), (one) => one.k, (item) => keyRow(item, namesLimits));
+    updateRows(body, all.cut(items), keyId, (item) => keyRow(item, namesLimits));
     setClass(table, 'exact', last.every((one) => !one.error));
     setHidden(none, last.length > 0);
     setHidden(table, last.length === 0);
@@ -89,10 +89,10 @@ function keysCard({by, title, column, note, empty, namesLimits, path, parameters
       const answer = await get(path, {n: ROWS, ...parameters});
       const time = Date.now();
       const most = Math.max(1, ...answer.keys.map((one) => one.count));
-      rates = new Map(answer.keys.map(({k}) => [k, rates.get(k) ?? new Rates(10_000)]));
+      rates = new Map(answer.keys.map(keyId).map((id) => [id, rates.get(id) ?? new Rates(10_000)]));
       last = answer.keys.map((one, i) => {
-        rates.get(one.k).add(time, {count: one.count});
-        return {...one, rank: i + 1, most, speed: rates.get(one.k).of('count')};
+        rates.get(keyId(one)).add(time, {count: one.count});
+        return {...one, rank: i + 1, most, speed: rates.get(keyId(one)).of('count')};
       });
       show();
       return answer;

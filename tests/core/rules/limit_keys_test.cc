@@ -39,7 +39,7 @@ using Row = TopKeys::Row;
 std::uint64_t HashOf(std::string_view key) { return KeyHasher(HashSecret{})(key).hash; }
 
 void Deny(LimitKeys& keys, std::string_view limit, std::string_view key) {
-  keys.Add(limit, key, HashOf(key));
+  keys.Add(limit, key, HashOf(key), 0);
 }
 
 std::vector<Row> RowsOf(const LimitKeys& keys, std::string_view limit) {

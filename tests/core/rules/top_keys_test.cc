@@ -32,7 +32,7 @@ std::vector<Row> RowsOf(const TopKeys& sketch, std::size_t rows_max = kTopKeysMa
 
 void AddMany(TopKeys& sketch, std::string_view key, int times) {
   const std::uint64_t hash = KeyHasher(HashSecret{})(key).hash;
-  for (int i = 0; i < times; ++i) sketch.Add(key, hash);
+  for (int i = 0; i < times; ++i) sketch.Add(key, hash, 0);
 }
 void Add(TopKeys& sketch, std::string_view key) { AddMany(sketch, key, 1); }
 

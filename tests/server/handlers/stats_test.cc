@@ -37,10 +37,10 @@ TEST(CmdStatsTest, AddsUpWhatAllThreadsCount) {
   other.request_counters.limits.Of("1/s", hint).denied.Add(5);
   other.request_counters.denied.Add(5);
   const std::uint64_t a = KeyHasher(TestServer::kSecret)("a").hash;
-  for (int i = 0; i < 5; ++i) other.request_counters.denied_keys.Add("a", a);
+  for (int i = 0; i < 5; ++i) other.request_counters.denied_keys.Add("a", a, 0);
   EXPECT_EQ(StatsText(client), "(total) 1 6 0 1;1/s 1 6 0 1;");
   EXPECT_EQ(client.Show("RL.TOP 1"), "[[\"a\" 6 0]]");
-  for (int i = 0; i < 5; ++i) other.request_counters.near_keys.Add("a", a);
+  for (int i = 0; i < 5; ++i) other.request_counters.near_keys.Add("a", a, 0);
   EXPECT_EQ(client.Show("RL.TOP 1 NEAR"), "[[\"a\" 6 0]]");
 }
 

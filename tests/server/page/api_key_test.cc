@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "core/rules/top_keys.h"
 #include "tests/server/page/page_client.h"
 
 namespace weir {
@@ -109,6 +110,67 @@ TEST(ApiKeyTest, OverridesOfTheKeyAreListed) {
             json::parse(R"([{"policy":"free","limits":["100/s","1000/h"]}])"));
   (void)client.Run("RL.ALLOW vip @free");
   EXPECT_EQ(KeyOf(client, "vip")["buckets"][0]["capacity"], 100);
+}
+
+class CutKeyTest : public testing::Test {
+ protected:
+  // A key whose first 128 bytes others have, too.
+  static std::string Key(char last) { return std::string(kTopKeyBytesMax, 'x') + last; }
+  // The mark of the row that has the most denials.
+  static std::string Mark(PageClient& client, std::string_view fields = {}) {
+    return JsonOf(client.Get("/api/top?n=1", fields))["keys"][0]["hash"];
+  }
+  static std::string Path(const std::string& mark) { return "/api/key?hash=" + mark; }
+};
+
+TEST_F(CutKeyTest, IsShownByTheMarkOfItsRow) {
+  PageClient client;
+  (void)client.Run("RL.POLICY SET free 9/h");
+  (void)client.Call({"RL.POLICY", "OVERRIDE", "free", Key('a'), "5/h"});
+  for (const char* limit : {"@free", "2/h"}) {
+    (void)client.Call({"RL.ALLOW", Key('a'), limit, "COST", "2"});
+    (void)client.Call({"RL.ALLOW", Key('a'), limit, "COST", "10"});
+  }
+  (void)client.Call({"RL.RESERVE", Key('a'), "7/h", "HOLD", "id", "TTL", "1000"});
+  (void)client.Call({"RL.ALLOW", Key('b'), "2/h", "COST", "10"});
+  json whole = KeyOf(client, Key('a'));
+  ASSERT_EQ(whole["buckets"].size(), 3U);
+  EXPECT_EQ(whole["cut"], false);
+  whole["key"] = whole["k"] = std::string(kTopKeyBytesMax, 'x');
+  whole["cut"] = true;
+  whole["overrides"] = json::array();
+  whole["buckets"][0]["capacity"] = 9;  // those of the policy: the override names the whole key
+  json shown = JsonOf(client.Get(Path(Mark(client))));
+  EXPECT_EQ(shown["buckets"].size(), 3U);
+  for (const char* number : {"remaining", "used", "reset_after_ms"}) {
+    whole["buckets"][0][number] = shown["buckets"][0][number];
+  }
+  for (json& bucket : whole["buckets"]) bucket["next_token_ms"] = nullptr;
+  EXPECT_EQ(shown, whole);
+}
+
+TEST_F(CutKeyTest, IsGoneWithItsRow) {
+  PageClient client;
+  (void)client.Call({"RL.ALLOW", Key('a'), "2/h", "COST", "10"});
+  const std::string mark = Mark(client);
+  EXPECT_EQ(StatusOf(client.Get(Path(mark))), 200);
+  EXPECT_EQ(StatusOf(client.Get(Path(mark.substr(1)))), 404);
+  (void)client.Run("RL.STATS RESET");
+  EXPECT_EQ(StatusOf(client.Get(Path(mark))), 404);
+}
+
+TEST_F(CutKeyTest, NeedsTheRightToAllKeys) {
+  PageClient client(
+      "user default on nopass ~* +rl.allow\nuser all on >p ~* +rl.top +rl.inspect\n"
+      "user some on >p ~x* +rl.top +rl.inspect\nuser top on >p ~* +rl.top\n"
+      "user inspect on >p ~* +rl.inspect\n");
+  (void)client.Call({"RL.ALLOW", Key('a'), "none"});
+  const std::string path = Path(Mark(client, Basic("all", "p")));
+  EXPECT_EQ(StatusOf(client.Get(path, Basic("all", "p"))), 200);
+  for (const char* user : {"some", "top", "inspect"}) {
+    EXPECT_EQ(StatusOf(client.Get(path, Basic(user, "p"))), 403) << user;
+  }
+  EXPECT_EQ(StatusOf(client.Get(path)), 403);
 }
 
 TEST(ApiKeyTest, AnyBytesMayBeAKey) {

@@ -31,6 +31,7 @@ namespace {
 using nlohmann::json;
 using std::chrono::seconds;
 using testing::Eq;
+using testing::MatchesRegex;
 using testing::Optional;
 
 class ApiNumbersTest : public testing::Test {
@@ -288,15 +289,19 @@ TEST_F(ApiNumbersTest, TopHasKeysOfAnyBytes) {
   client_.Call({"RL.ALLOW", longest, "none"});
   const json denied = Get("/api/top?n=2&by=denied");
   EXPECT_EQ(denied["by"], "denied");
+  const std::string mark = denied["keys"][0]["hash"];
+  EXPECT_THAT(mark, MatchesRegex("[0-9a-f]{32}"));
   EXPECT_EQ(denied["keys"], json({{{"key", longest.substr(0, 128)},
                                    {"k", longest.substr(0, 128)},
                                    {"cut", true},
+                                   {"hash", mark},
                                    {"count", 2},
                                    {"error", 0},
                                    {"limits", {"none"}}},
                                   {{"key", "\uFFFD <&\"%+a~"},
                                    {"k", "%FF%20%3C%26%22%25%2Ba~"},
                                    {"cut", false},
+                                   {"hash", nullptr},
                                    {"count", 1},
                                    {"error", 0},
                                    {"limits", {"none"}}}}));
@@ -325,7 +330,8 @@ TEST_F(ApiNumbersTest, ALimitHasItsMeaningAndTheKeysThatItDenies) {
   client_.Run("RL.ALLOW a 9/s COST 10");
   client_.Run("RL.ALLOW a 9/s,name=api COST 10");
   const auto row = [](const char* key, int count) {
-    return json{{"key", key}, {"k", key}, {"cut", false}, {"count", count}, {"error", 0}};
+    return json{{"key", key},      {"k", key},       {"cut", false},
+                {"hash", nullptr}, {"count", count}, {"error", 0}};
   };
   EXPECT_EQ(Get("/api/limit?name=@free%230+burst&n=1"),
             (json{{"limit", "@free#0 burst"},
