@@ -51,7 +51,39 @@ class StateTest(PageCase):
         happened = self.browser.await_text(".events", "RL.POLICY SET free 10/s\\s+default")
         self.assertIn("RL.POLICY OVERRIDE free <b>user</b> 5/s", happened)
         self.assertIn("has started", happened)
-        self.browser.until("return document.querySelector('.dygraph-annotation[title*=started]')")
+        mark = ".dygraph-annotation[title*=started]"
+        self.browser.until(f"return document.querySelector('{mark}')")
+        self.assertIn("has started", self.focused(mark))
+        polls = self.browser.run("return window.performance.getEntriesByType('resource').length")
+        self.browser.until("return window.performance.getEntriesByType('resource').length > "
+                           f"{polls + 3}")
+        self.assertIn("has started", self.browser.run("return document.activeElement.title"),
+                      "the focus stays where the chart is drawn again")
+        self.expect_no_trouble()
+
+    def focused(self, selector):
+        """Focuses an element, and returns the sentence that it shows then."""
+        return self.browser.run(
+            "const node = document.querySelector(arguments[0]); node.focus();"
+            "return getComputedStyle(node, '::after').content", selector)
+
+    def test_numbers_show_their_sentence_to_the_keyboard(self):
+        self.client = self.connect(self.start_page())
+        self.client.call("RL.ALLOW", "user:42", "10/s", "COST", 11)
+        self.go("now")
+        self.browser.await_text(".facts", "Latency")
+        for selector, sentence in (
+                (".tile.of-denied", "Requests that at least one limit denied"),
+                (".facts div", ""),
+                ("th.number.noted", "Requests that the limit denied")):
+            with self.subTest(selector):
+                shown = self.focused(selector)
+                self.assertIn(sentence, shown)
+                self.assertGreater(len(shown), 12)
+        self.go("who")
+        self.browser.await_text("tbody", "user:42")
+        self.assertIn("Requests of the key that were denied",
+                      self.focused("th:nth-child(4) button"))
         self.expect_no_trouble()
 
     def test_a_chart_that_was_hidden_fills_its_place(self):

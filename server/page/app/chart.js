@@ -1,7 +1,7 @@
 // Charts over time, drawn by dygraphs, with a legend of our own: that of dygraphs writes styles
 // into attributes, which the page's policy for content refuses, so it is left out.
 /* global Dygraph */
-import {h, quantity, setText} from './dom.js';
+import {h, quantity, setNote, setText} from './dom.js';
 import {NONE, axisNumber} from './format.js';
 
 let library = null;  // a promise of dygraphs: it is loaded for the first chart
@@ -111,12 +111,25 @@ export class Chart {
   draw() {
     if (!this.host.isConnected || !this.host.clientWidth || !this.rows.length) return;
     if (this.graph) {
+      const focused = this.host.querySelector('.dygraph-annotation:focus')?.title;
       this.graph.setAnnotations(this.annotations(), true);
       this.graph.updateOptions({file: this.rows, dateWindow: this.window});
+      this.noteMarks(focused);
     } else {
       const options = {...this.options(), dateWindow: this.window};
       this.graph = new Dygraph(this.host, this.rows, options);
-      this.graph.ready(() => this.graph.setAnnotations(this.annotations()));
+      this.graph.ready(() => {
+        this.graph.setAnnotations(this.annotations());
+        this.noteMarks();
+      });
+    }
+  }
+
+  // Lets the keyboard reach the marks, which dygraphs makes again for each drawing.
+  noteMarks(focused) {
+    for (const mark of this.host.querySelectorAll('.dygraph-annotation')) {
+      setNote(mark, mark.title);
+      if (mark.title === focused) mark.focus({preventScroll: true});
     }
   }
 

@@ -33,6 +33,21 @@ export function svg(name, attributes = {}, ...children) {
   return node;
 }
 
+// Gives a number or a heading its sentence, which the pointer, the focus and a tap show.
+export function setNote(node, text) {
+  if (node.title !== text) node.title = text;
+  if (node.classList.contains('noted')) return;
+  node.classList.add('noted');
+  node.tabIndex = 0;
+}
+
+// The head of a column, with a sentence about its numbers, if there is one.
+export function columnHead(text, kind, note) {
+  const head = h('th', {scope: 'col', class: kind}, text);
+  if (note) setNote(head, note);
+  return head;
+}
+
 // Shows `text` in `node`. Touches nothing if it is there already, so that a poll without news
 // neither repaints nor loses a selection.
 export function setText(node, text) {

@@ -2,7 +2,9 @@
 import {get} from './api.js';
 import {commandBox, redisCli} from './command.js';
 import {nowText} from './copy_text.js';
-import {foldingCard, h, quantity, setClass, setHidden, setText, updateRows} from './dom.js';
+import {
+  columnHead, foldingCard, h, quantity, setClass, setHidden, setNote, setText, updateRows,
+} from './dom.js';
 import {eventsCard} from './events.js';
 import {facts} from './facts.js';
 import {NONE, count, percent, rate} from './format.js';
@@ -24,8 +26,10 @@ const MEAN = `the mean of the last 5 s; below, ${SINCE}`;
 function tile(name, title, note) {
   const value = quantity('big');
   const detail = h('span', {}, '');
+  const root = h('div', {class: `tile of-${name}`}, h('h3', {}, title), value.root, detail);
+  setNote(root, note);
   return {
-    root: h('div', {class: `tile of-${name}`, title: note}, h('h3', {}, title), value.root, detail),
+    root,
     set(perSecond, text, matters) {
       value.set(perSecond === null ? [NONE, '/s'] : rate(perSecond));
       setText(detail, text);
@@ -110,7 +114,7 @@ function factLists() {
       update([title, text, note, bad]) {
         setText(name, title);
         setText(value, text);
-        if (pair.title !== note) pair.title = note;
+        setNote(pair, note);
         setClass(value, 'bad', Boolean(bad));
         setClass(value, 'zero', /^0(?: |$)/.test(text));
       },
@@ -133,15 +137,15 @@ function hot() {
   const table = (title, more, body, ...heads) => h('section', {class: 'card'},
     h('div', {class: 'head'}, h('h2', {}, title), h('a', {href: more}, 'All')),
     h('table', {class: 'plain'}, h('thead', {}, h('tr', {}, heads)), body));
-  const column = (text, kind, title) => h('th', {scope: 'col', class: kind, title}, text);
-  const trend = column('Last minute', 'trend',
+  const trend = columnHead('Last minute', 'trend',
     'Each second of the last minute, all rows to one scale');
-  const limitsCard = table('Limits that deny most', '#/limits', limits, column('Limit'), trend,
-    column('Denied since the start', 'number', `Requests that the limit denied, ${SINCE}`),
-    column('Of its requests', 'number', `The part of its requests that it denied, ${SINCE}`));
-  const keysCard = table('Keys denied most', '#/who', keys, column('Key'),
-    column('By', 'by', 'The limits that denied it'),
-    column('Denied since the start', 'number', `Requests of the key that were denied, ${SINCE}`));
+  const limitsCard = table('Limits that deny most', '#/limits', limits, columnHead('Limit'), trend,
+    columnHead('Denied since the start', 'number', `Requests that the limit denied, ${SINCE}`),
+    columnHead('Of its requests', 'number', `The part of its requests that it denied, ${SINCE}`));
+  const keysCard = table('Keys denied most', '#/who', keys, columnHead('Key'),
+    columnHead('By', 'by', 'The limits that denied it'),
+    columnHead('Denied since the start', 'number',
+      `Requests of the key that were denied, ${SINCE}`));
   const root = h('div', {class: 'pair', hidden: true}, limitsCard, keysCard);
   return {
     root,

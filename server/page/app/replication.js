@@ -1,5 +1,5 @@
 // The replicas of a primary, or the primary of a replica, as a table.
-import {h, setClass, setHidden, setText, updateRows} from './dom.js';
+import {columnHead, h, setClass, setHidden, setText, updateRows} from './dom.js';
 import {NONE, bytes, count, duration} from './format.js';
 
 function amount(value) {
@@ -87,8 +87,8 @@ export function replicationCard() {
       if (table.columns !== shown) {
         shown = table.columns;
         updateRows(body, [], null, null);
-        heads.replaceChildren(...shown.map((one) => h('th', {
-          scope: 'col', class: one.number ? 'number' : '', title: one.note}, one.title)));
+        heads.replaceChildren(...shown.map((one) =>
+          columnHead(one.title, one.number ? 'number' : '', one.note)));
       }
       updateRows(body, table.rows, ({id}) => id, () => tableRow(shown));
     },

@@ -1,5 +1,5 @@
 // Tables that are filtered, sorted by their columns, and show no more rows than one reads.
-import {h, setHidden, setText} from './dom.js';
+import {columnHead, h, setHidden, setNote, setText} from './dom.js';
 import {count} from './format.js';
 
 const ROWS = 50;
@@ -12,10 +12,12 @@ export class Sorting {
     this.by = null;  // a column; null: the order of the server
     this.down = true;
     this.changed = changed;
-    this.heads = columns.map((column) => h('th', {
-      scope: 'col', class: column.kind ?? '', title: column.note, 'aria-sort': column.of && 'none',
-    }, column.of ? h('button', {type: 'button', click: () => this.choose(column)}, column.title)
-      : column.title));
+    this.heads = columns.map((column) => {
+      if (!column.of) return columnHead(column.title, column.kind ?? '', column.note);
+      const button = h('button', {type: 'button', click: () => this.choose(column)}, column.title);
+      if (column.note) setNote(button, column.note);
+      return h('th', {scope: 'col', class: column.kind ?? '', 'aria-sort': 'none'}, button);
+    });
     this.select = h('select', {class: 'order', 'aria-label': 'Order', change: () =>
       this.choose(columns[Number(this.select.value)] ?? null)},
     h('option', {value: ''}, 'Order'), columns.flatMap((column, i) =>
