@@ -2,10 +2,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include <spdlog/spdlog.h>
 
 #include "core/base/status.h"
 #include "server/config/passwords.h"
+#include "server/health/add_event.h"
 #include "server/os/log.h"
 
 namespace weir {
@@ -34,6 +36,8 @@ void ReloadPasswords(Services& services) {
     const absl::Status reloaded = Reload(places, services);
     if (reloaded.ok()) {
       spdlog::info("received SIGHUP: read {} again", places.file_option);
+      AddEvent(services, ServerEventKind::kUsers, "",
+               absl::StrCat("SIGHUP: read ", AbslView(places.file_option), " again"));
     } else {
       spdlog::error("received SIGHUP: the password is unchanged: {}",
                     EscapedForLog(StdView(reloaded.message())));

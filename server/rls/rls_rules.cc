@@ -20,6 +20,7 @@
 #include "rls/rule_file.h"
 #include "rls/rule_folder.h"
 #include "rls/rule_policies.h"
+#include "server/health/add_event.h"
 #include "server/os/log.h"
 
 namespace weir {
@@ -143,6 +144,11 @@ absl::Status RlsRules::Take(const absl::StatusOr<std::shared_ptr<const Set>>& re
   load_error_ = std::string(StdView(used.message()));
   counters.set_load_error(load_error_);
   if (used.ok()) counters.from.store(from);
+  if (used.ok() && from == RulesFrom::kFiles) {
+    AddEvent(
+        services_, ServerEventKind::kPolicy, "",
+        absl::StrCat("read the rules of rls-config: ", (*read)->tree.rules().size(), " rules"));
+  }
   (used.ok() ? counters.loads : counters.load_errors).fetch_add(1, std::memory_order_relaxed);
   return used;
 }

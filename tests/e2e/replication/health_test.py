@@ -4,10 +4,12 @@ INFO, the live page's /api/now and /metrics say the same. The reasons of the las
 about only: tests/server/health lets them pass, with a clock of its own.
 """
 
+import contextlib
 import http.client
 import json
 import re
 import resource
+import signal
 import time
 import unittest
 
@@ -29,10 +31,10 @@ class HealthTest(ReplicationTest):
 
     def admin_get(self, path):
         peer = http.client.HTTPConnection("127.0.0.1", self.admin_port, timeout=DEADLINE)
-        self.addCleanup(peer.close)
-        peer.request("GET", path)
-        answer = peer.getresponse()
-        body = answer.read().decode()
+        with contextlib.closing(peer):
+            peer.request("GET", path)
+            answer = peer.getresponse()
+            body = answer.read().decode()
         self.assertEqual(answer.status, 200, body)
         return body
 
@@ -60,6 +62,62 @@ class HealthTest(ReplicationTest):
         self.assertIn("\nweir_health 2\n", self.admin_get("/metrics"))
         resource.prlimit(server.pid, resource.RLIMIT_FSIZE, NO_LIMIT)
         self.await_health(client, "ok")
+
+    def events(self):
+        """The events so far, as "kind who: text"."""
+        events = json.loads(self.admin_get("/api/events"))["events"]
+        return [f"{one['kind']} {one['who']}: {one['text']}" for one in events]
+
+    def await_event(self, pattern):
+        """Waits for an event that is not seen yet, and counts it as seen."""
+        self.await_equal(lambda: any(map(re.compile(pattern).search, self.events()[self.seen:])),
+                         True)
+        found = [i for i, event in enumerate(self.events()) if re.search(pattern, event)]
+        self.seen = found[-1] + 1
+
+    def test_what_happens_is_an_event(self):
+        self.admin_port = free_port()
+        self.seen = 0
+        users = self.write("users", "user default on nopass ~* &* +@all\n")
+        policies = self.write("policies.toml", "[policies]\nfree = '10/s'\n")
+        options = ("--admin-port", str(self.admin_port), "--data-dir", f"{self.directory}/data",
+                   "--snapshot-interval", "20ms", "--users-file", users, "--policies", policies,
+                   "--primary-password-file", self.write("password", "secret\n"))
+        first = self.launch(*options)
+        first.wait_for_log(r"loaded \d+ buckets")
+        self.await_event("^start : weir [^;]* has started$")
+        first.kill()
+        self.seen = 0
+        server = self.start(*options)
+        client = self.connect(server)
+        self.await_event("^start : .*; the last run has not stopped cleanly$")
+        self.await_event("^role : is the primary$")
+        server.wait_for_log(r"loaded \d+ buckets")
+        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+        client.call("RL.ALLOW", "u", LIMIT)
+        self.await_event("^health : saving fails")
+        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, NO_LIMIT)
+        self.await_event("^health : over: saving fails")
+        self.assertEqual(client.call("ACL", "LOAD"), "OK")
+        self.await_event("^users default: ACL LOAD$")
+        client.call("RL.POLICY", "RELOAD")
+        self.await_event("^policy default: RL.POLICY RELOAD$")
+        server.process.send_signal(signal.SIGHUP)
+        self.await_event("^users : SIGHUP: read primary-password-file again$")
+        self.await_event("^policy : SIGHUP: read the policy file again$")
+        port = free_port()
+        self.assertEqual(client.call("REPLICAOF", "127.0.0.1", port), "OK")
+        self.await_event(f"^role : follows 127.0.0.1:{port}$")
+        self.await_event("^health : the primary .* is not heard")
+        primary = self.launch("--port", str(port), "--requirepass", "secret")
+        self.assertEqual(primary.port, port)
+        self.await_event("^health : over: the primary .* is not heard")
+        self.assertEqual(client.call("REPLICAOF", "NO", "ONE"), "OK")
+        self.await_event("^role : is the primary$")
+        server.stop()
+        self.seen = 0
+        self.assertGreater(self.start(*options).port, 0)
+        self.await_event("^start : weir [^;]* has started$")
 
     def test_a_disk_that_refuses(self):
         server = self.start("--data-dir", f"{self.directory}/data", "--durability", "always")
@@ -124,7 +182,10 @@ class HealthTest(ReplicationTest):
         self.await_health(client, "ok")
 
     def test_memory_that_is_full(self):
-        client = self.connect(self.start("--max-memory", "32mb"))
+        self.admin_port = free_port()
+        self.seen = 0
+        client = self.connect(self.start("--max-memory", "32mb", "--admin-port",
+                                         str(self.admin_port)))
         self.await_health(client, "ok")
         keys = 0
         while not int(fields(client, "weir")["evicted"]):
@@ -136,6 +197,7 @@ class HealthTest(ReplicationTest):
                 self.assertEqual(client.call("RL.ALLOW", *words)[0], 1)
         # On a busy host calls are slow, too.
         self.await_equal(lambda: self.health(client)[1].split(",")[0], "memory_full")
+        self.await_event("^health : .*memory")
 
     def test_clients_that_are_turned_away(self):
         server = self.start("--max-clients", "1")

@@ -12,6 +12,8 @@
 #include "core/base/status.h"
 #include "core/rules/limit_counters.h"
 #include "rls/rule.h"
+#include "server/health/event_log.h"
+#include "server/health/health_watch.h"
 #include "server/rls/rls_rules.h"
 #include "tests/server/page/page_client.h"
 #include "tests/support/conversation.h"
@@ -175,6 +177,18 @@ TEST(ApiRlsRightsTest, NeedsBothRights) {
   EXPECT_EQ(StatusOf(page.Get("/api/rls", Basic("stats", "p"))), 403);
   EXPECT_EQ(StatusOf(page.Get("/api/rls", Basic("list", "p"))), 403);
   EXPECT_EQ(StatusOf(page.Get("/api/rls", Basic("both", "p"))), 200);
+}
+
+TEST_F(ApiRlsTest, ALoadIsAnEvent) {
+  Start(kShownRules);
+  HealthWatch watch(server_->services);
+  ASSERT_TRUE(rules_->Load().ok());
+  const ServerEvent event = watch.events().Since(0).back();
+  EXPECT_EQ(event.kind, ServerEventKind::kPolicy);
+  EXPECT_EQ(event.text, "read the rules of rls-config: 3 rules");
+  directory_.Write("rules.yaml", "domain: ''\n");
+  EXPECT_FALSE(rules_->Load().ok());
+  EXPECT_EQ(watch.events().Since(0).back(), event);
 }
 
 TEST_F(ApiRlsTest, AFailedLoadIsShownBesideTheRulesInForce) {
