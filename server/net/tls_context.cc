@@ -188,7 +188,8 @@ bool IsAddress(const std::string& host) {
 bool ExpectName(const std::string& name, SSL_CTX* context) {
   X509_VERIFY_PARAM* const expected = SSL_CTX_get0_param(context);
   if (IsAddress(name)) return X509_VERIFY_PARAM_set1_ip_asc(expected, name.c_str()) == 1;
-  X509_VERIFY_PARAM_set_hostflags(expected, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+  X509_VERIFY_PARAM_set_hostflags(
+      expected, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
   return X509_VERIFY_PARAM_set1_host(expected, name.c_str(), name.size()) == 1;
 }
 
@@ -317,7 +318,8 @@ absl::StatusOr<TlsContext> TlsContext::LoadForControlPlane(const Options& option
     return NoTls();
   }
   const std::string& host = options.rls_xds.servers.front().host;
-  const std::string& name = options.rls_xds_san.name.empty() ? host : options.rls_xds_san.name;
+  std::string name = options.rls_xds_san.name.empty() ? host : options.rls_xds_san.name;
+  if (name.ends_with('.')) name.pop_back();  // of DNS, not of certificates
   const bool has_protocol =
       SSL_CTX_set_alpn_protos(context.get(), kHttp2.data(), kHttp2.size()) == 0;
   if (!has_protocol || !ExpectName(name, context.get())) return NoTls();

@@ -73,7 +73,11 @@ absl::Status KeepResponse(const std::string& directory, std::string_view message
   const bool is_written = WithOpened(aside, O_WRONLY | O_CREAT | O_TRUNC, [&](int descriptor) {
     return WriteAll(descriptor, text) && fsync(descriptor) == 0;
   });
-  if (!is_written || rename(aside.c_str(), path.c_str()) != 0) return FailureAt(path);
+  if (!is_written || rename(aside.c_str(), path.c_str()) != 0) {
+    absl::Status failure = FailureAt(path);
+    unlink(aside.c_str());  // The disk may be full.
+    return failure;
+  }
   const bool is_durable = WithOpened(directory, O_RDONLY | O_DIRECTORY,
                                      [](int descriptor) { return fsync(descriptor) == 0; });
   return is_durable ? absl::OkStatus() : FailureAt(path);

@@ -14,13 +14,16 @@
 // Belongs to the thread of the control context.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
 #include <asio/io_context.hpp>
 
+#include "core/table/key_hash.h"
 #include "rls/xds_response.h"
 #include "server/net/tls_context.h"
 #include "server/rls/rls_rules.h"
@@ -50,17 +53,25 @@ class RlsService {
   }
 
  private:
+  // Reads the TLS files again, for the next connection to the control plane; keeps what it has if
+  // they have a mistake.
+  void RefreshTls();
   [[nodiscard]] bool has_xds() const { return !services_.options.rls_xds.servers.empty(); }
   absl::Status LoadTls();
   void UseKept();
   absl::Status Use(XdsResponse& response, std::string_view message);
-  void Keep(std::string_view message) const;
+  void Keep(std::string_view message);
 
   asio::io_context& control_;
   Services& services_;
   RlsRules rules_{services_};
   SharedTlsContext tls_;  // loaded if the control plane is reached by TLS
   std::optional<XdsClient> client_;
+  std::string tls_mistake_;   // the last one that the log has
+  bool has_expired_ = false;  // the certificate, as the log has it
+  // Of the last response that was given to the disk, and whether that has it.
+  std::optional<KeyHasher::Fingerprint> kept_;
+  std::shared_ptr<std::atomic<bool>> is_kept_ = std::make_shared<std::atomic<bool>>(false);
 };
 
 }  // namespace weir

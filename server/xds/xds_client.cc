@@ -1,5 +1,10 @@
 #include "server/xds/xds_client.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <algorithm>
 #include <system_error>
 #include <utility>
 
@@ -25,6 +30,8 @@ constexpr std::size_t kInputBytesAtOnce = std::size_t{64} * 1024;
 // The most that is read before the loop does its other work.
 constexpr int kReadsPerTurn = 16;
 constexpr std::chrono::seconds kHoldBack{1};
+constexpr std::chrono::seconds kHoldBackMax{30};
+constexpr int kRefusalsLogged = 10;  // in a row
 constexpr std::string_view kMethod =
     "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
 
@@ -32,6 +39,19 @@ XdsNode NodeOf(const Options& options) {
   return {.id = options.rls_xds_node,
           .metadata = ParsePairs(options.rls_xds_node_metadata, '=').value_or(PairList()),
           .user_agent_version = std::string(kVersion)};
+}
+
+// Has the kernel end a connection whose peer is gone within a minute: it is asked after 30 s of
+// silence, and what was sent must be acknowledged.
+void KeepAlive(int descriptor) {
+  const auto set = [descriptor](int level, int option, int value) {
+    static_cast<void>(setsockopt(descriptor, level, option, &value, sizeof value));
+  };
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, 30);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, 10);
+  set(IPPROTO_TCP, TCP_KEEPCNT, 3);
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, 60'000);
 }
 
 // From 0 to 1, at random.
@@ -43,11 +63,12 @@ double RandomShare() {
 }  // namespace
 
 XdsClient::XdsClient(asio::io_context& context, Services& services, const SharedTlsContext* tls,
-                     Use use, XdsTimes times)
+                     Use use, BeforeAttempt before_attempt, XdsTimes times)
     : context_(context),
       services_(services),
       tls_(tls),
       use_(std::move(use)),
+      before_attempt_(std::move(before_attempt)),
       times_(times),
       server_(services.options.rls_xds.servers.front()),
       headers_(ParseHeaders(services.options.rls_xds_headers.text()).value_or(PairList())),
@@ -81,10 +102,8 @@ void XdsClient::Close() {
 
 void XdsClient::Connect() {
   if (has_stopped_) return;
-  timer_.expires_after(times_.to_connect);
-  timer_.async_wait([this](std::error_code error) {
-    if (!error && !is_up_ && !has_stopped_) Fail("timed out");
-  });
+  if (before_attempt_) before_attempt_();
+  BoundAttempt(times_.to_look_up);
   look_up_.emplace(server_.host, context_, [this](std::error_code error, const auto& found) {
     if (error) return Fail(error.message());
     addresses_.assign(found.rbegin(), found.rend());
@@ -92,9 +111,21 @@ void XdsClient::Connect() {
   });
 }
 
+void XdsClient::BoundAttempt(Nanos span) {
+  timer_.expires_after(span);
+  timer_.async_wait([this](std::error_code error) {
+    if (error || is_up_ || has_stopped_) return;
+    if (addresses_.empty()) return Fail("timed out");
+    Close();
+    ForgetOutput();
+    TryNextAddress();  // The next address may be of a server that lives.
+  });
+}
+
 void XdsClient::TryNextAddress() {
   const StreamEndpoint endpoint = tcp::endpoint(addresses_.back(), server_.port);
   addresses_.pop_back();
+  BoundAttempt(times_.to_connect);
   connecting_ = std::make_shared<StreamSocket>(context_);
   connecting_->async_connect(endpoint, [this, socket = connecting_](std::error_code error) {
     if (socket != connecting_) return;
@@ -109,6 +140,7 @@ void XdsClient::OnConnected(StreamSocket socket) {
   look_up_.reset();
   std::error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
+  KeepAlive(socket.native_handle());
   TlsSession session = tls_ ? tls_->NewSession(socket.native_handle()) : nullptr;
   if (tls_ && !session) return Fail("TLS: there is no memory for it");
   transport_ = std::make_shared<Transport>(std::move(socket), std::move(session));
@@ -162,7 +194,8 @@ void XdsClient::AwaitPong() {
   timer_.async_wait([this, link = transport_](std::error_code error) {
     if (error || link != transport_ || !link) return;
     if (!call_->awaits_pong()) return WaitToPing();
-    if (!std::exchange(was_heard_, false)) return Fail("it does not answer a PING");
+    const bool was_heard = std::exchange(was_heard_, false) || is_holding_;
+    if (!was_heard) return Fail("it does not answer a PING");
     AwaitPong();
   });
 }
@@ -184,9 +217,13 @@ void XdsClient::Receive() {
 
 void XdsClient::AwaitInput() {
   if (std::exchange(is_held_back_, false)) {
-    hold_.expires_after(kHoldBack);
+    const int doublings = std::clamp(refusals_ - 2, 0, 5);
+    hold_.expires_after(std::min(kHoldBack * (1 << doublings), kHoldBackMax));
+    is_holding_ = true;
     return hold_.async_wait([this, link = transport_](std::error_code error) {
-      if (link == transport_ && link && !error) Receive();
+      if (link != transport_ || !link || error) return;
+      is_holding_ = false;
+      Receive();
     });
   }
   transport_->WaitToRead([this, link = transport_](std::error_code error) {
@@ -201,7 +238,9 @@ bool XdsClient::Take(std::string_view bytes) {
   messages_.Append(call_->TakeBody());
   std::string message;
   GrpcBody found = GrpcBody::kIncomplete;
-  while (call_->is_answered() && !call_->has_ended()) {
+  const bool has_ended = call_->has_ended();
+  // A message that has come whole counts, also if the stream has ended behind it.
+  while (call_->is_answered() && call_->has_ended() == has_ended) {
     found = messages_.Next(message);
     if (found != GrpcBody::kMessage) break;
     Answer(message);
@@ -211,7 +250,7 @@ bool XdsClient::Take(std::string_view bytes) {
   Send();
   if (link != transport_) return false;
   if (!call_->has_ended()) {
-    if (!is_up_) OnUp();
+    if (!is_up_) OnUp();  // An answer may begin with the first response.
     return true;
   }
   const std::string reason = call_->reason();
@@ -221,7 +260,10 @@ bool XdsClient::Take(std::string_view bytes) {
 
 void XdsClient::Answer(std::string_view message) {
   absl::StatusOr<XdsResponse> response = ReadXdsResponse(message);
-  if (!response.ok()) return call_->Cancel(StdView(response.status().message()));
+  if (!response.ok()) {
+    services_.xds.refused.fetch_add(1);
+    return call_->Cancel(StdView(response.status().message()));
+  }
   const std::string version = EscapedForLog(response->version);
   const absl::Status used = use_(*response, message);
   if (used.ok()) {
@@ -229,18 +271,19 @@ void XdsClient::Answer(std::string_view message) {
     services_.xds.accepted.fetch_add(1);
     services_.xds.set_version(response->version);
     services_.xds.set_refusal("");
-    refused_version_.reset();
+    refusals_ = 0;
+    refusal_.clear();
     spdlog::info("the rules of the control plane are in force: version {}", version);
     return WriteMessage(stream_.Accept(*response));
   }
   services_.xds.refused.fetch_add(1);
   services_.xds.set_refusal(std::string(StdView(used.message())));
-  is_held_back_ = refused_version_ == response->version;
-  if (!is_held_back_) {
+  is_held_back_ = ++refusals_ > 1;
+  std::string refusal = absl::StrCat(version, ": ", used.message());
+  if (refusal != std::exchange(refusal_, refusal) && refusals_ <= kRefusalsLogged) {
     spdlog::error("version {} of the control plane is refused, and the rules are unchanged: {}",
                   version, EscapedForLog(StdView(used.message())));
   }
-  refused_version_ = response->version;
   WriteMessage(stream_.Refuse(*response, StdView(used.message())));
 }
 
@@ -271,10 +314,7 @@ void XdsClient::Fail(std::string_view reason) {
   Close();
   look_up_.reset();  // A late answer would connect beside the next attempt.
   addresses_.clear();
-  out_.clear();
-  sent_ = 0;
-  waits_for_room_ = false;
-  is_held_back_ = false;
+  ForgetOutput();
   services_.xds.set_failure(told);
   if (was_up || told != told_) {
     spdlog::warn("no connection to the control plane {}: {}", EscapedForLog(AddressText(server_)),
@@ -285,6 +325,14 @@ void XdsClient::Fail(std::string_view reason) {
   timer_.async_wait([this](std::error_code error) {
     if (!error) Connect();
   });
+}
+
+void XdsClient::ForgetOutput() {
+  out_.clear();
+  sent_ = 0;
+  waits_for_room_ = false;
+  is_held_back_ = false;
+  is_holding_ = false;
 }
 
 std::string XdsClient::ReasonOf(const std::error_code& error) const {

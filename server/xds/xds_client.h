@@ -5,12 +5,14 @@
 //     look up -> connect -> TLS -> the first bytes of HTTP/2 -> up: responses in, answers out
 //          ^------- a pause of XdsBackOff ------- any failure
 //
-// An attempt has 5 s until it is up. Then a PING each 30 s must have an answer within 10 s, or
-// other bytes in each 10 s until the answer, as of a long response. A response has at most 16 MiB,
-// else its stream is reset; and 1 MiB of answers may wait for a peer that does not read, else the
-// connection ends. The rules stay in force whatever fails.
-// Some control planes answer a refusal with the same response at once: such a one is read a second
-// later.
+// A look-up has 30 s. Then an attempt has 5 s for each address of the host, one after the other,
+// until the control plane speaks HTTP/2. TCP finds a connection that is dead within a minute;
+// a PING each 6 minutes also finds a control plane that hangs: the connection ends after 10 s
+// without any byte while the answer is out. (grpc-go ends connections with more PINGs than one in 5
+// minutes.) A response has at most 16 MiB, else its stream is reset; and 1 MiB of answers may wait
+// for a peer that does not read, else the connection ends. The rules stay in force whatever fails.
+// Some control planes answer a refusal with another response at once: from the second refusal in a
+// row on nothing is read for a second, and for up to 30 s after more of them.
 //
 // Belongs to the thread of its loop. Cost: a descriptor, and 64 KiB for input; while a response
 // comes, its bytes.
@@ -47,8 +49,9 @@ namespace weir {
 inline constexpr std::size_t kXdsMessageBytesMax = std::size_t{16} * 1024 * 1024;
 
 struct XdsTimes {
+  Nanos to_look_up = std::chrono::seconds{30};
   Nanos to_connect = std::chrono::seconds{5};
-  Nanos between_pings = std::chrono::seconds{30};
+  Nanos between_pings = std::chrono::minutes{6};
   Nanos to_answer_ping = std::chrono::seconds{10};
 };
 
@@ -56,22 +59,26 @@ class XdsClient {
  public:
   // Puts the rules of a response in force, and returns why it cannot. `message`: its bytes.
   using Use = std::function<absl::Status(XdsResponse& response, std::string_view message)>;
+  // Called before each attempt to connect: the time to read certificates that have changed.
+  using BeforeAttempt = std::function<void()>;
 
   // `tls`: null for a connection of plain text. All must outlive it. Requires: there is an rls-xds.
   XdsClient(asio::io_context& context, Services& services, const SharedTlsContext* tls, Use use,
-            XdsTimes times = {});
+            BeforeAttempt before_attempt = {}, XdsTimes times = {});
   ~XdsClient();
   XdsClient(const XdsClient&) = delete;
   XdsClient& operator=(const XdsClient&) = delete;
 
   // Begins to connect, soon, on the thread of the loop.
   void Start();
-  // Ends the connection, and what waits in the loop for it, which the client has to outlive. It
-  // does not connect again.
+  // Ends the connection for good, and what waits in the loop for it. The client must outlive the
+  // loop, whose last handlers find that it has stopped.
   void Stop();
 
  private:
   void Connect();
+  // Tries the next address after `span`, or ends the attempt, unless it is up by then.
+  void BoundAttempt(Nanos span);
   void TryNextAddress();
   void OnConnected(StreamSocket socket);
   void BeginCall();
@@ -86,6 +93,7 @@ class XdsClient {
   void WriteMessage(std::string_view message);
   void Send();
   void Close();
+  void ForgetOutput();
   void Fail(std::string_view reason);
   [[nodiscard]] std::string ReasonOf(const std::error_code& error) const;
 
@@ -93,6 +101,7 @@ class XdsClient {
   Services& services_;
   const SharedTlsContext* const tls_;
   const Use use_;
+  const BeforeAttempt before_attempt_;
   const XdsTimes times_;
   const HostAndPort server_;
   const PairList headers_;
@@ -114,7 +123,9 @@ class XdsClient {
   bool is_up_ = false;
   bool was_heard_ = false;     // since the last PING, or the last look at its answer
   bool is_held_back_ = false;  // before more is read
-  std::optional<std::string> refused_version_;  // of the last response, if it was refused
+  bool is_holding_ = false;    // until hold_ ends
+  int refusals_ = 0;           // in a row
+  std::string refusal_;        // the version of the last one and why
   bool has_stopped_ = false;
   std::string told_;  // the reason in the last line of the log about a failure
 };

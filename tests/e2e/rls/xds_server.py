@@ -53,10 +53,10 @@ class Request:
 class ControlPlane:
     """Accepts one connection after the other. `first` is what each hears at its first request."""
 
-    def __init__(self, first=None, port=0, tls=None):
+    def __init__(self, first=None, port=0, tls=None, host="127.0.0.1"):
         self.first, self._tls = first, tls
         self.requests, self.headers, self.resets = queue.Queue(), {}, queue.Queue()
-        self._listener = socket.create_server(("127.0.0.1", port))
+        self._listener = socket.create_server((host, port))
         self.port = self._listener.getsockname()[1]
         self._connected, self._lock, self._h2, self._stream = None, threading.Lock(), None, None
         self._thread = threading.Thread(target=self._accept_all, daemon=True)

@@ -20,8 +20,8 @@ ABOUT_RLS = b"\0\0\0\0\x0b\x0a\x09ratelimit"
 
 
 class XdsServerTest(RlsServerTest):
-    def plane(self, first=None, port=0, tls=None):
-        plane = ControlPlane(first, port, tls)
+    def plane(self, first=None, port=0, tls=None, **more):
+        plane = ControlPlane(first, port, tls, **more)
         self.addCleanup(plane.close)
         return plane
 
@@ -201,6 +201,40 @@ class XdsTest(XdsServerTest):
         self.addCleanup(silent.close)
         server = self.start_following(silent.getsockname()[1])
         server.wait_for_log("no connection to the control plane .*: timed out")
+
+    def test_an_address_that_is_dead_hides_no_other(self):
+        silent = socket.create_server(("127.0.0.1", 0))  # the system names it first
+        self.addCleanup(silent.close)
+        plane = self.plane(response("1", TWO), silent.getsockname()[1], host="127.0.0.2")
+        hosts = self.write("hosts", "127.0.0.1 plane\n127.0.0.2 plane\n")
+        with_hosts = ("unshare", "--map-root-user", "--mount", "sh", "-c",
+                      f'mount --bind {hosts} /etc/hosts && exec "$0" "$@"')
+        self.start("--port=0", f"--http-port={free_port()}", f"--rls-xds=plane:{plane.port}",
+                   starter=with_hosts)
+        self.assertEqual((plane.request().version, plane.request().version), ("", "1"))
+
+    def test_saved_rules_that_cannot_take_effect_are_a_warning(self):
+        data = os.path.join(self.directory, "data")
+        plane = self.plane(response("1", TWO))
+        server = self.start_following(plane.port, f"--data-dir={data}")
+        plane.request(), plane.request()
+        self.await_equal(lambda: os.path.exists(os.path.join(data, "rls-xds.last")), True)
+        server.stop()
+        plane.close()
+        other = self.start("--port=0", f"--data-dir={data}")
+        other.wait_for_log(r"loaded \d+ buckets")
+        redis = self.connect(other)
+        self.assertEqual(redis.call("RL.POLICY", "DEL", "rls:test-domain.k"), "OK")
+        self.assertEqual(redis.call("RL.POLICY", "SET", "rls:test-domain.k", "5/m"), "OK")
+        other.stop()
+        server = self.start_following(plane.port, f"--data-dir={data}")
+        server.wait_for_log("the last rules of the control plane are not in force: .*RL.POLICY DEL")
+        redis = self.connect(server)
+        health = lambda: self.client().call(HEALTH, ABOUT_RLS)
+        self.assertEqual(health(), (NOT_SERVING, "0"))
+        self.assertEqual(redis.call("RL.POLICY", "DEL", "rls:test-domain.k"), "OK")
+        self.await_equal(health, (SERVING, "0"))
+        self.assertEqual(str(self.client().ask("k=a", "test-domain")), "r1 | OK")
 
     def test_a_replica_follows_a_control_plane_too(self):
         plane = self.plane(response("1", TWO))

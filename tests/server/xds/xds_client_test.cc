@@ -51,6 +51,7 @@ class Plane : public Http2Receiver {
     AppendGrpcMessage(response.SerializeAsString(), framed);
     http2_->Begin(stream, kFields);
     http2_->Write(stream, framed);
+    if (ends_at_once) http2_->End(stream, std::array<Http2Field, 1>{{{"grpc-status", "0"}}});
     slow_bytes_ = std::move(framed);
     slow_stream_ = stream.id;
   }
@@ -72,7 +73,8 @@ class Plane : public Http2Receiver {
 
   int connections = 0;
   std::size_t bytes_heard = 0;
-  bool is_deaf = false;  // it reads nothing after its answer
+  bool is_deaf = false;       // it reads nothing after its answer
+  bool ends_at_once = false;  // the stream, behind its first response
 
  private:
   void Accept() {
@@ -121,7 +123,7 @@ class XdsClientTest : public testing::Test {
           ++responses_;
           return absl::OkStatus();
         },
-        times);
+        [this] { ++attempts_; }, times);
     client_->Start();
   }
   [[nodiscard]] bool RunUntil(const std::function<bool()>& done) {
@@ -141,6 +143,7 @@ class XdsClientTest : public testing::Test {
   std::unique_ptr<Services> services_;
   std::unique_ptr<XdsClient> client_;
   int responses_ = 0;
+  int attempts_ = 0;
 };
 
 TEST_F(XdsClientTest, AControlPlaneThatAnswersPingsIsKept) {
@@ -171,6 +174,15 @@ TEST_F(XdsClientTest, AControlPlaneThatSendsSlowlyIsKept) {
   plane_.SendSlowly(milliseconds(20));
   EXPECT_TRUE(RunUntil([&] { return responses_ == 2; }));
   EXPECT_EQ(plane_.connections, 1);
+}
+
+TEST_F(XdsClientTest, AResponseThatComesWithTheEndOfItsStreamIsUsed) {
+  plane_.ends_at_once = true;
+  Follow({});
+  EXPECT_TRUE(RunUntil([&] { return responses_ == 1; }));
+  EXPECT_TRUE(RunUntil([&] { return plane_.connections == 2; }));
+  EXPECT_EQ(attempts_, 2);
+  EXPECT_EQ(services_->xds.accepted.load(), static_cast<std::uint64_t>(responses_));
 }
 
 TEST_F(XdsClientTest, AClientThatHasStoppedLeavesNothingInTheLoop) {
