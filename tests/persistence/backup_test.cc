@@ -172,6 +172,7 @@ TEST_F(BackupTest, HoldsOnlyTheDatabaseForItsOwnerAlone) {
   for (int i = 0; i < kManyKeys; ++i) server_.Decide("bulk:" + std::to_string(i), "1000/d");
   Make("a");
   for (const std::string& name : Entries("a")) {
+    if (name.ends_with(".log") && fs::is_empty(PathOf("a/" + name))) continue;  // RocksDB 9 has one
     EXPECT_THAT(name,
                 MatchesRegex("BACKUP|CURRENT|STOPPED|MANIFEST-[0-9]+|OPTIONS-[0-9]+|[0-9]+\\.sst"));
   }
@@ -193,10 +194,9 @@ TEST_F(BackupTest, ABackupThatIsNotCompleteIsRefused) {
   Make("a");
   int files = 0;
   for (const std::string& name : Entries("a")) {
-    const bool is_mark = name == "BACKUP" || name == "STOPPED";
-    if (is_mark || name.starts_with("OPTIONS")) continue;  // they have no records
-    ++files;
     const std::uintmax_t size = fs::file_size(PathOf("a/" + name));
+    if (size == 0 || name == "STOPPED" || name.starts_with("OPTIONS")) continue;  // no records
+    ++files;
     std::vector<std::optional<std::uintmax_t>> lengths = {std::nullopt, size - 1};
     for (std::uintmax_t part = 0; part < 16; ++part) lengths.push_back(size * part / 16);
     for (const std::optional<std::uintmax_t>& length : lengths) {

@@ -17,6 +17,7 @@ namespace weir {
 namespace {
 
 using testing::HasSubstr;
+using testing::StartsWith;
 using namespace std::string_literals;
 
 std::string Repeated(std::string_view piece, std::size_t times) {
@@ -84,7 +85,8 @@ TEST(YamlDocumentTest, AliasesAndMergesAreFollowed) {
 
 TEST(YamlDocumentTest, WhatIsNoYamlHasItsLine) {
   EXPECT_EQ(RootOf("a: 1\n b: 2\n"), "a.yaml:2: not YAML: illegal map value");
-  EXPECT_EQ(RootOf("a: *b\n"), "a.yaml:1: not YAML: the referenced anchor is not defined");
+  EXPECT_THAT(RootOf("a: *b\n"),
+              StartsWith("a.yaml:1: not YAML: the referenced anchor is not defined"));
   EXPECT_EQ(RootOf("a: 1\n\n---\nb: 2\n"), "a.yaml:3: a second document");
   EXPECT_EQ(RootOf("a: 1\nb: 2\na: 3\n"), "a.yaml:3: key 'a' stands twice");
   EXPECT_EQ(RootOf("a: 1\n[b]: 2\n"), "a.yaml:2: expected a text as a key, got a list");

@@ -25,6 +25,7 @@
 #include <asio/ip/tcp.hpp>
 #include <asio/posix/stream_descriptor.hpp>
 #include <asio/socket_base.hpp>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "server/net/tls_context.h"
@@ -37,6 +38,7 @@ namespace weir {
 namespace {
 
 using asio::ip::tcp;
+using testing::EndsWith;
 
 constexpr int kLittleRoom = 4096;
 
@@ -250,7 +252,7 @@ TEST_F(TlsLinkTest, EachSideTrustsItsAuthorityAlone) {
     const TestCertificate& server;
     const TestAuthority& of_servers;
     const TestCertificate& client;
-    std::string failure;  // on the client's side
+    std::string failure;  // on the client's side, without a version of TLS before it
   };
   const TestCertificate none;
   for (const Case& one :
@@ -260,16 +262,17 @@ TEST_F(TlsLinkTest, EachSideTrustsItsAuthorityAlone) {
         Case{mine_, stranger_, mine_,
              "certificate verify failed: self-signed certificate in certificate chain"},
         Case{expired_, authority_, mine_, "certificate verify failed: certificate has expired"},
-        Case{mine_, authority_, none, "tlsv13 alert certificate required"},
-        Case{mine_, authority_, expired_, "sslv3 alert certificate expired"},
-        Case{mine_, authority_, foreign_, "tlsv1 alert unknown ca"}}) {
+        Case{mine_, authority_, none, "alert certificate required"},
+        Case{mine_, authority_, expired_, "alert certificate expired"},
+        Case{mine_, authority_, foreign_, "alert unknown ca"}}) {
     Connect(Load(true, one.server, authority_), Load(false, one.client, one.of_servers));
     client_->Send("x");
     const auto is_over = [this] {
       return !client_->failure().empty() || !server_->received().empty();
     };
     EXPECT_TRUE(RunUntil(is_over)) << one.failure;
-    EXPECT_EQ(client_->failure(), one.failure);
+    EXPECT_THAT(client_->failure(), EndsWith(one.failure));
+    EXPECT_EQ(client_->failure().empty(), one.failure.empty());
     EXPECT_EQ(server_->received(), one.failure.empty() ? "x" : "");
   }
 }

@@ -14,6 +14,7 @@
 
 #include <asio/ip/address.hpp>
 #include <asio/ip/tcp.hpp>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/limiter/limiter.h"
@@ -31,6 +32,7 @@ namespace weir {
 namespace {
 
 using asio::ip::tcp;
+using testing::EndsWith;
 
 class TransportTest : public testing::Test {
  protected:
@@ -255,7 +257,7 @@ TEST_F(TransportTest, OnlyTheAuthoritysClientsAreServed) {
   options.certificate = {};
   EXPECT_EQ(Outcome(options), "tlsv13 alert certificate required");
   options.certificate = expired;
-  EXPECT_EQ(Outcome(options), "sslv3 alert certificate expired");
+  EXPECT_THAT(Outcome(options), EndsWith(" alert certificate expired"));
   options.certificate = foreign;
   EXPECT_EQ(Outcome(options), "tlsv1 alert unknown ca");
   EXPECT_TRUE(AwaitClients(0));
