@@ -27,6 +27,7 @@
 #include "server/config/option_help.h"
 #include "server/config/option_rows.h"
 #include "server/config/pair_list.h"
+#include "server/config/spelled_settings.h"
 #include "server/config/version.h"
 #include "server/os/wipe.h"
 
@@ -146,22 +147,30 @@ absl::Status UnknownOptionError(std::string_view dashes, std::string_view name) 
                                                  "' was removed: ", AbslView(removed->reason)));
 }
 
+absl::Status UnknownSectionError(std::string_view section) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("unknown section ", Quote(section), ": options belong to no section"));
+}
+
 // The name up to a blank or quote. CLI11 takes a whole line without '=' for a name, and the rest of
 // it may be a password, which errors must not quote.
 std::string_view FirstWord(std::string_view name) {
   return name.substr(0, name.find_first_of(" \t\"'"));
 }
 
+// The error for a name that no option has. One with a dot is of a section.
+absl::Status UnknownNameError(std::string_view name) {
+  const std::string_view word = FirstWord(name);
+  const std::size_t dot = word.find('.');
+  return dot == std::string_view::npos ? UnknownOptionError("", word)
+                                       : UnknownSectionError(word.substr(0, dot));
+}
+
 // Sets the option of one `name = value` in the file.
 absl::Status ApplyConfigItem(const CLI::ConfigItem& item, Options& options) {
-  if (!item.parents.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("unknown section ", Quote(item.parents.front()),
-                                                   ": options belong to no section"));
-  }
+  if (!item.parents.empty()) return UnknownSectionError(Unspelled(item.parents.front()));
   const OptionSpec* spec = FindOption(item.name);
-  if (spec == nullptr || spec->name == "config") {
-    return UnknownOptionError("", FirstWord(item.name));
-  }
+  if (spec == nullptr || spec->name == "config") return UnknownNameError(Unspelled(item.name));
   const bool is_list = std::holds_alternative<AddressList Options::*>(spec->field) ||
                        std::holds_alternative<HostList Options::*>(spec->field) ||
                        std::holds_alternative<ServerList Options::*>(spec->field) ||
@@ -172,50 +181,11 @@ absl::Status ApplyConfigItem(const CLI::ConfigItem& item, Options& options) {
         absl::StrCat("option '", AbslView(spec->name), "': more than one value"));
   }
   std::string raw = absl::StrJoin(item.inputs, ",");
-  std::string value;
-  value.reserve(raw.size());
-  // CLI11 resolves \" only in values with a blank or a comma. The loop is plain because a password
-  // would stay on the stack, in saved registers, where a library's search is bound at its first
-  // call.
-  for (const char c : raw) {
-    if (c == '"' && value.ends_with('\\')) value.pop_back();
-    value += c;
-  }
+  std::string value = Unspelled(raw);
   absl::Status status = SetOption(*spec, value, options);
   Wipe(raw);  // It may be a password.
   Wipe(value);
   return status;
-}
-
-// Removes comments, since CLI11 would also end a value at a '#' in quotes. A quoted value begins a
-// line, or follows one of "=[,". In double quotes \" is a quote, which ApplyConfigItem resolves; in
-// single quotes it is two characters, so its backslash is doubled here.
-std::string WithoutComments(std::string_view text) {
-  std::string kept;
-  bool in_comment = false;
-  char quote = '\0';     // 0: outside of quotes
-  bool escapes = false;  // whether the last character takes the meaning from the next one
-  char last = '\n';      // the last character that is not blank
-  for (const char c : text) {
-    const bool is_escaped = std::exchange(escapes, false);
-    if (c == '\n') {
-      in_comment = false;
-      quote = '\0';
-    } else if (quote == '\0') {
-      in_comment = in_comment || c == '#';
-      if ((c == '"' || c == '\'') && absl::StrContains("\n=[,", last)) quote = c;
-    } else if (quote == '"' && c == '\\' && !is_escaped) {
-      escapes = true;
-    } else if (quote == '\'' && c == '"' && kept.ends_with('\\')) {
-      kept += '\\';
-    } else if (c == quote && !is_escaped) {
-      quote = '\0';
-    }
-    if (in_comment) continue;
-    kept += c;
-    if (c != ' ' && c != '\t') last = c;
-  }
-  return kept;
 }
 
 // The names that the lines of a file set, which CLI11 does not tell. Those within a list set none.
@@ -409,12 +379,12 @@ absl::Status ReadOptionsFile(const std::string& path, Options& options) {
 }
 
 absl::Status ApplyOptionsFile(std::string_view text, const std::string& path, Options& options) {
-  const std::string settings = WithoutComments(WithoutByteOrderMark(text));
+  const std::string settings = SpelledSettings(WithoutByteOrderMark(text));
   const LineNames names(settings);
   WEIR_RETURN_IF_ERROR(names.CheckGivenOnce(path));
   std::istringstream stream(settings);
   CLI::ConfigTOML reader;
-  reader.comment('\n');  // never found: comments are removed already
+  reader.comment('\n')->parentSeparator('\n');  // Neither is found, so names may have dots.
   for (const CLI::ConfigItem& item : reader.from_config(stream)) {
     const absl::Status applied = ApplyConfigItem(item, options);
     if (!applied.ok()) return names.ErrorAt(path, item, applied.message());

@@ -270,6 +270,11 @@ TEST(OptionsTest, TheFilesMistakesNameTheLine) {
   EXPECT_EQ(error_in("[server]\n"), ":1: unknown section 'server': options belong to no section");
   EXPECT_EQ(error_in("\nserver.port = 1\n"),
             ":2: unknown section 'server': options belong to no section");
+  EXPECT_EQ(error_in(".port = 1\n"), ":1: unknown section '': options belong to no section");
+  EXPECT_EQ(error_in("port. = 1\n"), ":1: unknown section 'port': options belong to no section");
+  EXPECT_EQ(error_in("[[]]\n"), ":1: unknown section '[]': options belong to no section");
+  EXPECT_EQ(error_in("requirepass se.cret\n"),
+            ":1: unknown option 'requirepass': see weir-server --help");
   EXPECT_EQ(error_in("port = 1\nthreads = 1\nport = 2\n"), ":3: option 'port': given twice");
   EXPECT_EQ(error_in("port = 1\nport = 2\n"), ":2: option 'port': given twice");
   EXPECT_EQ(error_in("port = 1\n\"port\" = 1\n"), ":2: option 'port': given twice");
@@ -313,6 +318,39 @@ TEST(OptionsTest, AValueMayHaveTheQuoteThatEnclosesIt) {
   EXPECT_EQ(password_in(R"("\"")"), R"(")");
   EXPECT_EQ(password_in(R"("cret\\"  # a "comment")"), R"(cret\\)");
   EXPECT_EQ(password_in(R"('se\"#cret'  # a 'comment')"), R"(se\"#cret)");
+  EXPECT_EQ(password_in(R"(se\"cret)"), R"(se"cret)");
+}
+
+// Goal: a value has the bytes that stand in the file, also where a version of CLI11 knows escapes,
+// quotes or brackets of its own.
+TEST(OptionsTest, AValueIsWhatStandsInTheFile) {
+  for (const std::string_view value : {R"(a\qb)", R"(\n\t\u0041)", R"(cret\\)", "`cret`", "B(cret)",
+                                       "(a", "{a", "<a", "[a", "\x01",
+                                       "a\x01"
+                                       "b",
+                                       "\xff\xfe"}) {
+    for (const std::string_view quote : {"\"", "'"}) {
+      Options options = DefaultOptions();
+      const std::string file = absl::StrCat("requirepass = ", AbslView(quote), AbslView(value),
+                                            AbslView(quote), "\nport = 1\n");
+      EXPECT_TRUE(ApplyOptionsFile(file, "f", options).ok()) << file;
+      EXPECT_EQ(options.requirepass, value);
+      EXPECT_EQ(options.port, 1) << file;
+    }
+  }
+  for (const std::string_view value : {R"("""cret""")", R"('''cret''')", R"("""cret)"}) {
+    Options options = DefaultOptions();
+    const std::string file = absl::StrCat("requirepass = ", AbslView(value), "\nport = 1\n");
+    EXPECT_TRUE(ApplyOptionsFile(file, "f", options).ok()) << file;
+    EXPECT_EQ(options.requirepass, value) << "three quotes are no mark";
+    EXPECT_EQ(options.port, 1) << file;
+  }
+  Options options = DefaultOptions();
+  EXPECT_TRUE(
+      ApplyOptionsFile("requirepass = `cret`\\\nedge-of = a:1,[::1]:2\n", "f", options).ok());
+  EXPECT_EQ(options.requirepass, "`cret`\\");
+  ASSERT_EQ(options.edge_of.servers.size(), 2U);
+  EXPECT_EQ(options.edge_of.servers[1].host, "::1");
 }
 
 // A comment may name an option, and a list may go over several lines.
