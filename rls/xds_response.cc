@@ -2,21 +2,35 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
 
 #include "core/base/file_text.h"
 #include "core/base/quote.h"
 #include "core/base/status.h"
 #include "core/base/utf8.h"
+#include "rls/message_count.h"
 #include "rls/rule_checks.h"
 #include "rls/units.h"
 #include "rls/xds.pb.h"
 
 namespace weir {
 namespace {
+
+using google::protobuf::internal::WireFormatLite;
+using google::protobuf::io::CodedInputStream;
+
+// What the resources before one of a response have.
+struct Sums {
+  std::size_t rules = 0;
+  std::size_t messages = 0;
+};
 
 // The name of a unit's number in messages; the number itself if it has none.
 std::string NameOfUnit(int number) {
@@ -107,7 +121,9 @@ absl::Status ReadMetadataMap(const rls::Struct& sent, int level, MetadataBound& 
 // Reads the descriptors of one resource into its rules.
 class DescriptorReader {
  public:
-  explicit DescriptorReader(RuleFile& file) : file_(file) {}
+  // `rules_before`: those of the resources before it.
+  DescriptorReader(RuleFile& file, std::size_t rules_before)
+      : file_(file), rules_before_(rules_before) {}
 
   absl::Status ReadAll(const google::protobuf::RepeatedPtrField<xds::Descriptor>& sent,
                        std::uint32_t parent, int level) {
@@ -136,7 +152,7 @@ class DescriptorReader {
     WEIR_RETURN_IF_ERROR(CheckRuleKey(rule.key));
     WEIR_RETURN_IF_ERROR(ReadText(sent.value(), rule.value));
     WEIR_RETURN_IF_ERROR(CheckRuleLevel(level));
-    WEIR_RETURN_IF_ERROR(CheckRuleCount(file_.rules.size()));
+    WEIR_RETURN_IF_ERROR(CheckRuleCount(rules_before_ + file_.rules.size()));
     rule.shadow_mode = sent.shadow_mode();
     rule.detailed_metric = sent.detailed_metric();
     rule.quota_mode = sent.quota_mode();
@@ -148,23 +164,28 @@ class DescriptorReader {
   }
 
   RuleFile& file_;
+  const std::size_t rules_before_;
 };
 
 std::string UnknownType(std::string_view type) {
   return absl::StrCat("unknown type ", Quote(type), " (", AbslView(kXdsRuleType), ")");
 }
 
-// `number`: of the resource, from 1 on, for one that has no name.
-absl::StatusOr<RuleFile> ReadResource(const xds::Any& sent, int number) {
-  const std::string unnamed = absl::StrCat("resource ", number);
-  if (sent.type_url() != kXdsRuleType) {
-    return WrongAt(unnamed, UnknownType(sent.type_url()));
-  }
-  if (sent.value().size() > kXdsResourceBytesMax) {
+absl::StatusOr<RuleFile> ReadConfig(std::string_view sent, std::string_view unnamed, Sums& sums) {
+  if (sent.size() > kXdsResourceBytesMax) {
     return WrongAt(unnamed, absl::StrCat("more than ", kXdsResourceBytesMax, " bytes"));
   }
+  const std::optional<std::size_t> messages = CountMessages(sent, kXdsMessagesMax - sums.messages);
+  if (!messages) return WrongAt(unnamed, "not a RateLimitConfig");
+  sums.messages += *messages;
+  if (sums.messages > kXdsMessagesMax) {
+    return WrongAt(unnamed, absl::StrCat("more than ", kXdsMessagesMax,
+                                         " messages with those of the resources before it"));
+  }
   xds::RateLimitConfig config;
-  if (!config.ParseFromString(sent.value())) return WrongAt(unnamed, "not a RateLimitConfig");
+  if (!config.ParseFromArray(sent.data(), static_cast<int>(sent.size()))) {
+    return WrongAt(unnamed, "not a RateLimitConfig");
+  }
   RuleFile file;
   file.path = config.name().empty() ? unnamed : config.name();
   if (const absl::Status fits = CheckRuleText(file.path, kRuleTextBytesMax); !fits.ok()) {
@@ -174,20 +195,69 @@ absl::StatusOr<RuleFile> ReadResource(const xds::Any& sent, int number) {
   if (const absl::Status right = CheckDomain(file.domain); !right.ok()) {
     return WrongAt(file.path, StdView(right.message()));
   }
-  WEIR_RETURN_IF_ERROR(DescriptorReader(file).ReadAll(config.descriptors(), Rule::kNoParent, 1));
+  WEIR_RETURN_IF_ERROR(
+      DescriptorReader(file, sums.rules).ReadAll(config.descriptors(), Rule::kNoParent, 1));
+  sums.rules += file.rules.size();
   return file;
 }
 
-absl::StatusOr<std::vector<RuleFile>> ReadResources(const xds::DiscoveryResponse& sent) {
-  if (sent.type_url() != kXdsRuleType) {
-    return WrongAt("response", UnknownType(sent.type_url()));
+// `number`: of the resource, from 1 on, for one that has no name.
+absl::StatusOr<RuleFile> ReadResource(std::string_view sent, std::size_t number, Sums& sums) {
+  const std::string unnamed = absl::StrCat("resource ", number);
+  xds::Any resource;
+  if (!resource.ParseFromArray(sent.data(), static_cast<int>(sent.size()))) {
+    return WrongAt(unnamed, "not an Any");
   }
-  if (static_cast<std::size_t>(sent.resources_size()) > kXdsResourcesMax) {
+  if (resource.type_url() != kXdsRuleType) {
+    return WrongAt(unnamed, UnknownType(resource.type_url()));
+  }
+  return ReadConfig(resource.value(), unnamed, sums);
+}
+
+// The parts of a response. A resource takes two bytes on the wire, and some 50 as an object of
+// protobuf, so they are found without one.
+struct Parts {
+  std::vector<std::string_view> resources;  // at most kXdsResourcesMax + 1
+  std::string others;                       // the other fields, as they were sent
+};
+
+absl::StatusOr<Parts> Split(std::string_view message) {
+  constexpr std::uint32_t kResourceTag = WireFormatLite::MakeTag(
+      xds::DiscoveryResponse::kResourcesFieldNumber, WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
+  const auto bad = [] { return absl::InvalidArgumentError("not a DiscoveryResponse"); };
+  const int size = static_cast<int>(message.size());
+  CodedInputStream input(reinterpret_cast<const std::uint8_t*>(message.data()), size);
+  input.PushLimit(size);
+  const auto place = [&input] { return static_cast<std::size_t>(input.CurrentPosition()); };
+  Parts parts;
+  std::size_t begin = 0;
+  while (const std::uint32_t tag = input.ReadTag()) {
+    if (tag == kResourceTag) {
+      int length = 0;
+      if (!input.ReadVarintSizeAsInt(&length)) return bad();
+      const std::string_view resource = message.substr(place(), static_cast<std::size_t>(length));
+      if (parts.resources.size() <= kXdsResourcesMax) parts.resources.push_back(resource);
+      if (!input.Skip(length)) return bad();
+    } else {
+      if (!WireFormatLite::SkipField(&input, tag)) return bad();
+      parts.others += message.substr(begin, place() - begin);
+    }
+    begin = place();
+  }
+  if (!input.ConsumedEntireMessage()) return bad();
+  return parts;
+}
+
+absl::StatusOr<std::vector<RuleFile>> ReadResources(
+    const std::string& type_url, const std::vector<std::string_view>& resources) {
+  if (type_url != kXdsRuleType) return WrongAt("response", UnknownType(type_url));
+  if (resources.size() > kXdsResourcesMax) {
     return WrongAt("response", absl::StrCat("more than ", kXdsResourcesMax, " resources"));
   }
   std::vector<RuleFile> files;
-  for (const xds::Any& resource : sent.resources()) {
-    absl::StatusOr<RuleFile> file = ReadResource(resource, static_cast<int>(files.size()) + 1);
+  Sums sums;
+  for (const std::string_view resource : resources) {
+    absl::StatusOr<RuleFile> file = ReadResource(resource, files.size() + 1, sums);
     if (!file.ok()) return file.status();
     files.push_back(*std::move(file));
   }
@@ -197,12 +267,15 @@ absl::StatusOr<std::vector<RuleFile>> ReadResources(const xds::DiscoveryResponse
 }  // namespace
 
 absl::StatusOr<XdsResponse> ReadXdsResponse(std::string_view message) {
+  const absl::StatusOr<Parts> parts = Split(message);
+  if (!parts.ok()) return parts.status();
   xds::DiscoveryResponse sent;
-  if (!sent.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
+  if (!sent.ParseFromString(parts->others)) {
     return absl::InvalidArgumentError("not a DiscoveryResponse");
   }
-  return XdsResponse{
-      .version = sent.version_info(), .nonce = sent.nonce(), .rules = ReadResources(sent)};
+  return XdsResponse{.version = sent.version_info(),
+                     .nonce = sent.nonce(),
+                     .rules = ReadResources(sent.type_url(), parts->resources)};
 }
 
 }  // namespace weir

@@ -22,6 +22,10 @@ inline constexpr std::string_view kXdsRuleType =
     "type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig";
 inline constexpr std::size_t kXdsResourcesMax = kRulesMax;
 inline constexpr std::size_t kXdsResourceBytesMax = 4 * 1024 * 1024;  // as of a file
+// Descriptors, their limits and values of metadata, and so on, of all resources together: room for
+// 20 of each of kRulesMax rules. As objects of protobuf they take some 40 MB, and more would not
+// be refused before they are made.
+inline constexpr std::size_t kXdsMessagesMax = 200'000;
 
 struct XdsResponse {
   std::string version;

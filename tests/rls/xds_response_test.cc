@@ -3,6 +3,7 @@
 // table of mistakes.
 #include "rls/xds_response.h"
 
+#include <cstddef>
 #include <functional>
 #include <limits>
 #include <string>
@@ -17,6 +18,7 @@
 #include "rls/rule_file.h"
 #include "rls/rule_tree.h"
 #include "rls/xds.pb.h"
+#include "tests/protocol/allocations.h"
 #include "tests/rls/metadata_text.h"
 
 namespace weir {
@@ -211,6 +213,10 @@ TEST(XdsResponseTest, MistakesOfAResourceHaveItsName) {
   EXPECT_EQ(ErrorOf(Read(response)), "resource 2: not a RateLimitConfig");
   response.mutable_resources(1)->set_value(std::string(kXdsResourceBytesMax + 1, '\0'));
   EXPECT_EQ(ErrorOf(Read(response)), "resource 2: more than 4194304 bytes");
+  const absl::StatusOr<XdsResponse> read =
+      ReadXdsResponse(Empty().SerializeAsString() + "\x12\x02\x0a\x04");  // a text of 4 bytes in 2
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(ErrorOf(*read), "resource 1: not an Any");
 }
 
 TEST(XdsResponseTest, AResponseOfAnotherTypeIsAMistake) {
@@ -255,6 +261,59 @@ TEST(XdsResponseTest, BoundsAreThoseOfFiles) {
   xds::DiscoveryResponse response = Empty();
   for (std::size_t i = 0; i <= kXdsResourcesMax; ++i) response.add_resources();
   EXPECT_EQ(ErrorOf(Read(response)), "response: more than 10000 resources");
+}
+
+TEST(XdsResponseTest, RulesAndMessagesOfAllResourcesHaveABound) {
+  const auto add = [](int descriptors, int replaced, xds::DiscoveryResponse& response) {
+    xds::RateLimitConfig config = Shop();
+    while (config.descriptors_size() < descriptors) config.add_descriptors()->set_key("k");
+    xds::Policy& limit = *config.mutable_descriptors(0)->mutable_rate_limit();
+    for (int i = 0; i < replaced; ++i) limit.add_replaces()->set_name("n");
+    Add(config, response);
+  };
+  xds::DiscoveryResponse response = Empty();
+  add(static_cast<int>(kRulesMax) - 1, 0, response);
+  add(1, 0, response);
+  EXPECT_EQ(ErrorOf(Read(response)), "none");
+  add(1, 0, response);
+  EXPECT_EQ(ErrorOf(Read(response)), "shop: user: more than 10000 rules");
+
+  constexpr int kHalf = static_cast<int>(kXdsMessagesMax) / 2;
+  constexpr int kOthers = 3;  // the resource, its rule and the limit
+  response = Empty();
+  add(1, kHalf - kOthers, response);
+  add(1, kHalf - kOthers, response);
+  EXPECT_EQ(ErrorOf(Read(response)), "none");
+  response.mutable_resources()->RemoveLast();
+  add(1, kHalf - kOthers + 1, response);
+  EXPECT_EQ(ErrorOf(Read(response)),
+            "resource 2: more than 200000 messages with those of the resources before it");
+}
+
+// Goal: a response of many empty messages takes little more than its bytes. Method: what is
+// allocated until it is refused.
+TEST(XdsResponseTest, EmptyMessagesAreRefusedBeforeTheyAreObjects) {
+  constexpr std::size_t kBytes = 4'000'000;
+  const auto repeated = [](std::string_view field) {
+    std::string fields;
+    while (fields.size() < kBytes) fields += field;
+    return fields;
+  };
+  xds::DiscoveryResponse response = Empty();
+  xds::Any& resource = *response.add_resources();
+  resource.set_type_url(std::string(kXdsRuleType));
+  resource.set_value(repeated(std::string_view("\x1a\0", 2)));  // descriptors
+  const std::string descriptors = response.SerializeAsString();
+  const std::string resources =
+      Empty().SerializeAsString() + repeated(std::string_view("\x12\0", 2));
+  for (const std::string& message : {descriptors, resources}) {
+    const std::size_t before = allocated_bytes;
+    const absl::StatusOr<XdsResponse> read = ReadXdsResponse(message);
+    EXPECT_LT(allocated_bytes - before, 3 * kBytes);
+    ASSERT_TRUE(read.ok());
+    EXPECT_FALSE(read->rules.ok());
+    EXPECT_EQ(read->nonce, "n1") << "so that it can be answered";
+  }
 }
 
 TEST(XdsResponseTest, MetadataHasTheLastValueOfAKeyAndIsUtf8) {

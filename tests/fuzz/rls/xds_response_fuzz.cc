@@ -1,16 +1,21 @@
 // Property: any bytes are either a response or an error of one short line. Its rules keep the
 // bounds of files, each parent stands before its children, and they make a tree or one more error
-// of one line.
+// of one line. A parse of them as a RateLimitConfig makes no more objects than were counted, or
+// fails where there is no count.
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "absl/status/status.h"
 
 #include "core/base/check.h"
 #include "core/base/status.h"
+#include "rls/message_count.h"
 #include "rls/rule_tree.h"
+#include "rls/xds.pb.h"
 #include "rls/xds_response.h"
+#include "tests/rls/count_objects.h"
 
 namespace weir {
 namespace {
@@ -37,7 +42,17 @@ void CheckFile(const RuleFile& file) {
   }
 }
 
+void CheckCount(std::string_view message) {
+  xds::RateLimitConfig config;
+  const bool is_read = config.ParseFromArray(message.data(), static_cast<int>(message.size()));
+  const std::optional<std::size_t> counted = CountMessages(message, message.size() + 1);
+  WEIR_CHECK(!is_read || counted.has_value());
+  WEIR_CHECK(!counted || *counted >= CountObjects(config));
+  WEIR_CHECK(!counted || *counted <= message.size() + 1);
+}
+
 void FuzzOne(std::string_view message) {
+  CheckCount(message);
   const absl::StatusOr<XdsResponse> response = ReadXdsResponse(message);
   if (!response.ok()) return CheckError(response.status());
   if (!response->rules.ok()) return CheckError(response->rules.status());
