@@ -123,7 +123,7 @@ struct RuleFile {
 
 // The way to a rule: "user > path: /api/*". `rules`: those among which `parent` counts.
 [[nodiscard]] inline std::string RulePath(std::span<const Rule> rules, const Rule& rule) {
-  const std::string own = rule.value.empty() ? rule.key : absl::StrCat(rule.key, ": ", rule.value);
+  std::string own = rule.value.empty() ? rule.key : absl::StrCat(rule.key, ": ", rule.value);
   if (rule.parent == Rule::kNoParent) return own;
   return absl::StrCat(RulePath(rules, rules[rule.parent]), " > ", own);
 }
