@@ -45,7 +45,7 @@ struct ReplicaView {
   bool is_online = false;    // it was in sync
   bool is_synced = false;    // it has everything as of `offset`
   bool cannot_save = false;  // its last save failed
-  bool is_there = false;     // it has answered since the switch began
+  bool is_there = false;     // it has read what was sent since the switch began
   std::uint64_t offset = 0;  // acknowledged
 
   friend bool operator==(const ReplicaView&, const ReplicaView&) = default;

@@ -233,7 +233,7 @@ absl::Status ReplicationControl::Failover(const FailoverRequest& request) {
   if (view_->state != RoleState::kServing) return FailoverOfNoPrimary();
   WEIR_RETURN_IF_ERROR(FailoverError(request, replicas.all));
   failover_is_asked_ = true;
-  failover_asked_at_ = clock_.HostNow();
+  failover_asked_at_ = clock_.Now();
   if (replicator_) replicator_->Probe();
   Post(FailoverAsked{.request = request, .replicas = std::move(replicas)});
   return absl::OkStatus();

@@ -224,7 +224,7 @@ class ReplicationControl final : public Replication, public HistoryRecord {
   std::shared_ptr<const RoleView> view_ ABSL_GUARDED_BY(mutex_);
   bool failover_is_asked_ ABSL_GUARDED_BY(mutex_) = false;  // the machine does not know it yet
   bool abort_is_asked_ ABSL_GUARDED_BY(mutex_) = false;     // nor this
-  HostInstant failover_asked_at_ ABSL_GUARDED_BY(mutex_){};
+  Instant failover_asked_at_ ABSL_GUARDED_BY(mutex_){};
   // Changed by the control thread only:
   std::shared_ptr<Replicator> replicator_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<FollowedHistory> followed_ ABSL_GUARDED_BY(mutex_);

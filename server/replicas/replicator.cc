@@ -113,7 +113,8 @@ void Replicator::Describe(ReplicationStatus& status) const {
                                .synced = acked.synced,
                                .cannot_save = acked.cannot_save,
                                .offset = acked.offset,
-                               .lag = std::max(at.host_now - replica->heard, Nanos{0})});
+                               .lag = std::max(at.host_now - replica->heard, Nanos{0}),
+                               .echoed = acked.newest});
     if (replica->lease.HeardUntil(max_lag) > now) ++status.good_replicas;
     // A replica that waits for its disk says 0 until its first save on this link.
     if (!acked.synced || (acked.offset == 0 && ring_.head() > 0)) continue;

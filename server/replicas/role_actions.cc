@@ -297,13 +297,12 @@ std::uint64_t ReplicationControl::head() const {
 
 ReplicaList ReplicationControl::Replicas() const {
   ReplicationStatus status;
-  HostInstant asked_at{};
+  Instant asked_at{};
   {
     const MutexLock lock(mutex_);
     if (replicator_) replicator_->Describe(status);
     asked_at = failover_asked_at_;
   }
-  const HostInstant now = clock_.HostNow();
   ReplicaList list = {.all = {}, .head = status.offset};
   for (const ReplicaStatus& replica : status.replicas) {
     list.all.push_back({.run_id = replica.run_id,
@@ -311,7 +310,7 @@ ReplicaList ReplicationControl::Replicas() const {
                         .is_online = replica.online,
                         .is_synced = replica.synced,
                         .cannot_save = replica.cannot_save,
-                        .is_there = replica.lag <= now - asked_at,
+                        .is_there = replica.echoed >= asked_at,
                         .offset = replica.offset});
   }
   return list;

@@ -63,6 +63,7 @@ struct ReplicaStatus {
   bool cannot_save = false;  // its last save failed
   std::uint64_t offset = 0;  // applied and acknowledged
   Nanos lag{0};              // since its last ACK
+  Instant echoed{};          // the latest time of this server that its ACKs have confirmed
 };
 
 // The frames of the history that a primary keeps.

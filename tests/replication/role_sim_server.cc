@@ -214,7 +214,7 @@ std::vector<ReplicaView> RoleServer::Views() const {
                      .is_online = replica->is_synced,
                      .is_synced = replica->is_synced,
                      .cannot_save = !replica->can_save && !world_.Has(RoleBug::kSwitchToFullDisk),
-                     .is_there = replica->heard[1] >= switch_began_,
+                     .is_there = replica->echo >= switch_began_,
                      .offset = replica->acked * kSimAdmissionBytes});
   }
   return views;
@@ -225,8 +225,9 @@ ReplicaList RoleServer::List() const {
 }
 
 void RoleServer::AskFailover(FailoverRequest request) {
-  switch_began_ = Own();
+  switch_began_ = FollowedTime();
   is_forced_ = request.force;
+  Beat();
   Post(FailoverAsked{.request = std::move(request), .replicas = List()});
 }
 
@@ -298,21 +299,23 @@ void RoleServer::FillDisk() {
   Post(RecordSaveFailed{role_save_});
 }
 
+void RoleServer::Beat() {
+  for (const auto& replica : std::vector(replicas)) {
+    if (Own() - replica->heard[1] > kTimeoutMs) {
+      replica->Close(1);
+      std::erase(replicas, replica);
+    } else {
+      replica->Send(1, {.what = What::kHeartbeat, .time = FollowedTime()});
+    }
+  }
+}
+
 void RoleServer::Tick(std::uint64_t of_life) {
   if (of_life != life || !alive) return;
   world_.At(20, [this, of_life] { Tick(of_life); });
   if (frozen) return;
   ++ticks_;
-  if (ticks_ % static_cast<std::uint64_t>(kHeartbeatMs / 20) == 0) {
-    for (const auto& replica : std::vector(replicas)) {
-      if (Own() - replica->heard[1] > kTimeoutMs) {
-        replica->Close(1);
-        std::erase(replicas, replica);
-      } else {
-        replica->Send(1, {.what = What::kHeartbeat, .time = FollowedTime()});
-      }
-    }
-  }
+  if (ticks_ % static_cast<std::uint64_t>(kHeartbeatMs / 20) == 0) Beat();
   if (ticks_ % 50 == 0) static_cast<void>(SaveSoon());
   if (link && Own() - link->heard[0] > kTimeoutMs) CutLink();
   const bool is_lost = world_.Has(RoleBug::kSharedDeadline) &&

@@ -132,6 +132,7 @@ class RoleServer {
   std::uint64_t SaveSoon();
   void BeginSave();
   void EndSave(std::uint64_t of_life);
+  void Beat();
   void Tick(std::uint64_t of_life);
   void Feed(SimLink& to);
   void FeedAll();
@@ -161,7 +162,7 @@ class RoleServer {
   double started_at_ = 0;
   double loaded_at_ = 0;
   bool was_told_early_ = false;  // while it loaded
-  double switch_began_ = -1e9;   // by its own clock
+  double switch_began_ = -1e9;   // in the time of its frames
   bool is_forced_ = false;       // FAILOVER with FORCE
   double base_ = 0;
   double shift_ = 0;

@@ -71,9 +71,23 @@ class BareReplica {
     ASSERT_TRUE(client_.Send(takeover));
   }
 
+  // Confirms what was applied: an ACK that echoes the time of the last frame.
+  void Acknowledge() {
+    std::string ack;
+    sink_.AppendAck(FakeClock::kStart, {}, ack);
+    ASSERT_TRUE(client_.Send(ack));
+  }
+
   // Applies what comes until there are that many overrides, and all is in sync.
   void AwaitOverrides(std::size_t count) {
     while (!sink_.synced() || policies_.size().overrides != count) ASSERT_TRUE(ApplyFrame());
+  }
+  // Applies what comes, and confirms each frame, until the primary yields to this replica.
+  void AwaitYield() {
+    while (!sink_.yielded()) {
+      ASSERT_TRUE(ApplyFrame());
+      Acknowledge();
+    }
   }
   // Applies what comes until the primary refuses to yield to this replica.
   void AwaitRefusal() {

@@ -62,5 +62,27 @@ TEST(ReplicatorTest, AReplicaThatMayNotTakeOverIsToldSo) {
   replica.AwaitRefusal();
 }
 
+// A confirmation from before the switch may be on its way from a replica that is suspended now.
+TEST(ReplicatorTest, OnlyAReplicaThatReadsAfterTheBeginningOfASwitchGetsTheRole) {
+  LoopbackServer server;
+  Replication& replication = *server->services().replication;
+  BareReplica replica(server.port());
+  replica.Connect();
+  replica.AwaitOverrides(0);
+  replica.Acknowledge();
+  ASSERT_TRUE(Eventually([&] {
+    const std::vector<ReplicaStatus> replicas = replication.status().replicas;
+    return !replicas.empty() && replicas.front().synced;
+  }));
+
+  ASSERT_TRUE(replication.Failover({.timeout = std::chrono::milliseconds{50}}).ok());
+  for (int i = 0; i < 3; ++i) replica.Acknowledge();
+  ASSERT_TRUE(Eventually([&] { return replication.status().failover == FailoverState::kNone; }));
+  EXPECT_EQ(replication.role(), ServerRole::kPrimary);
+
+  ASSERT_TRUE(replication.Failover({}).ok());
+  replica.AwaitYield();
+}
+
 }  // namespace
 }  // namespace weir
