@@ -1,5 +1,23 @@
-# The command lint of ./dev, which reads this file for it: clang-tidy over the sources that changed.
+# The commands format and lint of ./dev, which reads this file for them.
 # shellcheck shell=bash
+
+# Prints the C++ files of the tree, each followed by a NUL.
+sources() { find . -path ./build -prune -o '(' -name '*.cc' -o -name '*.h' ')' -print0; }
+
+# Another clang-format than 14 lays some lines out differently.
+do_format() {
+  find . '(' -path ./build -o -name node_modules -o -name '.?*' ')' -prune -o \
+    -name '*.md' -print0 |
+    xargs -0 python3 contrib/format/markdown.py "$@"
+  if [[ $debian == trixie ]]; then
+    step "skipped: Debian 13 has no clang-format 14"
+    exit 77  # for ctest
+  fi
+  need clang-format-14
+  local options=(-i)
+  [[ ${1:-} != --check ]] || options=(--dry-run --Werror)
+  sources | xargs -0 --max-procs="$cores" --max-args=16 clang-format-14 "${options[@]}"
+}
 
 # Prints the sources and headers of the product that differ from the default branch, committed or
 # not; on that branch itself, those that changed in the four hours before its last commit. Tests and
