@@ -86,12 +86,13 @@ FileReport CheckConfigFile(const std::string& path) {
     Find(report, path, read);
     return report;
   }
+  const absl::Status given = ReadPasswords({}, options);
   if (const absl::Status fit = CheckTogether(options); !fit.ok()) Find(report, path, fit);
   const absl::Status follows = CheckReplicaOf(options, static_cast<std::uint16_t>(options.port));
   if (!follows.ok()) {
     report.facts.push_back(absl::StrCat(path, ": ", follows.message()));
   }
-  if (const absl::Status given = ReadPasswords({}, options); !given.ok()) {
+  if (!given.ok()) {
     Find(report, path, given);
     options.requirepass = {};  // so that the file of users is read
   }

@@ -6,6 +6,7 @@
 #include <spdlog/spdlog.h>
 
 #include "core/base/status.h"
+#include "server/config/pair_list.h"
 #include "server/config/passwords.h"
 #include "server/health/add_event.h"
 #include "server/os/log.h"
@@ -14,8 +15,11 @@ namespace weir {
 namespace {
 
 absl::Status Use(const PasswordPlaces& places, const Secret& password, Services& services) {
-  // The link to a primary reads its password from the settings; that of clients is kept as a hash.
+  // Links to other servers read theirs from the settings; that of clients is kept as a hash.
   if (places.word == &Options::requirepass) return services.access.Configure(password.text(), "");
+  if (places.word == &Options::rls_xds_headers) {
+    WEIR_RETURN_IF_ERROR(ParseHeaders(password.text()).status());
+  }
   return services.settings.Change([&](Options& options) {
     options.*places.word = password;
     return absl::OkStatus();
@@ -39,7 +43,7 @@ void ReloadPasswords(Services& services) {
       AddEvent(services, ServerEventKind::kUsers, "",
                absl::StrCat("SIGHUP: read ", AbslView(places.file_option), " again"));
     } else {
-      spdlog::error("received SIGHUP: the password is unchanged: {}",
+      spdlog::error("received SIGHUP: {} is unchanged: {}", places.option,
                     EscapedForLog(StdView(reloaded.message())));
     }
   }

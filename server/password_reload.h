@@ -1,5 +1,5 @@
-// The reading of the files of passwords, requirepass-file and primary-password-file, while the
-// server runs: at SIGHUP. config/passwords.h reads them at the start.
+// The reading of the files of passwords while the server runs: at SIGHUP. config/passwords.h has
+// their options, and reads them at the start.
 #pragma once
 
 #include "server/session/services.h"
@@ -8,7 +8,8 @@ namespace weir {
 
 // Puts what each of the files says in force, and logs it; an error leaves that password as it is.
 // Clients that have logged in with another password must log in again before their next command, as
-// after ACL LOAD. A link to a primary stays, and the next one uses the new password. Thread-safe.
+// after ACL LOAD. A link to a primary or a control plane stays, and the next one uses what is new.
+// Thread-safe.
 void ReloadPasswords(Services& services);
 
 }  // namespace weir

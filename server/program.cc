@@ -54,8 +54,8 @@ int Serve(Options& options) {
   Server server(options);
   absl::Status started = server.HandleSignals();
   if (started.ok()) started = server.Start();
-  options.requirepass = {};  // The server has its hash.
-  options.primary_password = {};
+  // The server has what it needs of them.
+  for (const PasswordPlaces& places : kPasswords) options.*places.word = {};
   if (!started.ok()) return End(options, started);
   if (const absl::Status ran = server.Run(); !ran.ok()) return End(options, ran);
   spdlog::info("stopped");

@@ -232,7 +232,7 @@ absl::Status Server::Impl::Start() {
   if (!state_.ok()) return state_.status();
   if (!access_.ok()) return access_;
   const Options& options = services_.options;
-  WEIR_RETURN_IF_ERROR(CheckTogether(options));
+  WEIR_RETURN_IF_ERROR(CheckTogether(services_.settings.All()));
   if (options.max_clients < 1) {
     return absl::ResourceExhaustedError(
         absl::StrCat("the limit on open files (ulimit -n) is too low: it must be at least ",

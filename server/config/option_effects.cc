@@ -68,6 +68,7 @@ constexpr auto kEffects = std::to_array<OptionEffect>({
     {"rls-xds-ca", HasXdsTls, kXdsTls},
     {"rls-xds-cert", HasXdsTls, kXdsTls},
     {"rls-xds-headers", HasXds, kXds},
+    {"rls-xds-headers-file", HasXds, kXds},
     {"rls-xds-key", HasXdsTls, kXdsTls},
     {"rls-xds-node", HasXds, kXds},
     {"rls-xds-node-metadata", HasXds, kXds},

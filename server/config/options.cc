@@ -343,10 +343,8 @@ absl::Status CheckRls(const Options& options) {
   if (!ParsePairs(options.rls_xds_node_metadata, '=')) {
     return wrong("rls-xds-node-metadata", "must be key=value,key=value");
   }
-  if (!ParseHeaders(options.rls_xds_headers.text())) {
-    return wrong("rls-xds-headers",
-                 "must be name:value,name:value with fields that a call may have");
-  }
+  const absl::Status headers = ParseHeaders(options.rls_xds_headers.text()).status();
+  if (!headers.ok()) return wrong("rls-xds-headers", headers.message());
   return absl::OkStatus();
 }
 

@@ -154,7 +154,8 @@ struct Options {
   std::string rls_xds_ca;  // paths of PEM files; empty: none
   std::string rls_xds_cert;
   std::string rls_xds_key;
-  Secret rls_xds_headers;  // see ParseHeaders
+  Secret rls_xds_headers;            // see ParseHeaders; Settings alone has it
+  std::string rls_xds_headers_file;  // path; empty: none
   std::string rls_xds_node;
   std::string rls_xds_node_metadata;  // see ParsePairs
   HostName rls_xds_san;               // none: the host of rls_xds

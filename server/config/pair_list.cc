@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -40,16 +41,18 @@ std::optional<PairList> ParsePairs(std::string_view text, char mark) {
   return pairs;
 }
 
-std::optional<PairList> ParseHeaders(std::string_view text) {
+absl::StatusOr<PairList> ParseHeaders(std::string_view text) {
+  const absl::Status wrong =
+      absl::InvalidArgumentError("must be name:value,name:value with fields that a call may have");
   std::optional<PairList> headers = ParsePairs(text, ':');
-  if (!headers) return std::nullopt;
+  if (!headers) return wrong;
   for (auto& [name, value] : *headers) {
     absl::AsciiStrToLower(&name);
     const auto is_printable = [](char c) { return c == '\t' || (c >= ' ' && c != '\x7f'); };
-    if (!std::ranges::all_of(name, IsOfName) || IsOfCall(name)) return std::nullopt;
-    if (!std::ranges::all_of(value, is_printable)) return std::nullopt;
+    if (!std::ranges::all_of(name, IsOfName) || IsOfCall(name)) return wrong;
+    if (!std::ranges::all_of(value, is_printable)) return wrong;
   }
-  return headers;
+  return *std::move(headers);
 }
 
 }  // namespace weir

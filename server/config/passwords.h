@@ -1,9 +1,10 @@
-// Where the two passwords of the server come from. Each has three places, and is in one of them at
-// most, since two that differ would leave it to chance which one is right:
+// Where the passwords of the server come from: that of its clients, those that it shows to its
+// primary and, as fields of a call, to a control plane. Each has three places, and is in one of
+// them at most, since two that differ would leave it to chance which one is right:
 //
-//     an option      requirepass        primary-password
-//     a file         requirepass-file   primary-password-file    its first line
-//     a variable     WEIR_REQUIREPASS   WEIR_PRIMARY_PASSWORD    of the environment
+//     an option      requirepass        primary-password        rls-xds-headers
+//     a first line   requirepass-file   primary-password-file   rls-xds-headers-file
+//     a variable     WEIR_REQUIREPASS   WEIR_PRIMARY_PASSWORD   WEIR_RLS_XDS_HEADERS
 //
 // No other option has a variable. Kubernetes puts WEIR_PORT=tcp://... into every pod beside a
 // Service of the name weir.
@@ -34,11 +35,13 @@ struct PasswordPlaces {
   std::string_view variable;
 };
 
-inline constexpr std::array<PasswordPlaces, 2> kPasswords = {{
+inline constexpr std::array<PasswordPlaces, 3> kPasswords = {{
     {"requirepass", &Options::requirepass, "requirepass-file", &Options::requirepass_file,
      "WEIR_REQUIREPASS"},
     {"primary-password", &Options::primary_password, "primary-password-file",
      &Options::primary_password_file, "WEIR_PRIMARY_PASSWORD"},
+    {"rls-xds-headers", &Options::rls_xds_headers, "rls-xds-headers-file",
+     &Options::rls_xds_headers_file, "WEIR_RLS_XDS_HEADERS"},
 }};
 
 // The values of the variables, in the order of kPasswords; unset: not in the environment.

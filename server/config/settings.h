@@ -3,8 +3,8 @@
 //
 //     if (clients >= services.settings.Get(&Options::max_clients)) ...
 //
-// Texts that are `live` are read with All. One of them is the password of the link to a primary; it
-// is kept here because the next attempt to connect needs it. Each copy of it is wiped when it is
+// Texts that are `live` are read with All. Two are passwords of links to other servers; they are
+// kept here because the next attempt to connect needs them. Each copy of one is wiped when it is
 // destroyed (Secret).
 //
 // A part that keeps a copy of an option hears of changes by OnChange.
@@ -41,7 +41,7 @@ class Settings {
 
   // Calls `change` with a copy of all options, and puts the copy in force if `change` succeeds;
   // otherwise nothing changes. Changes run one at a time. Requires: `change` alters only options
-  // that are `live`.
+  // that are `live`, and passwords.
   absl::Status Change(absl::FunctionRef<absl::Status(Options& options)> change);
 
   // Adds a listener. It is called after each change, on the thread that made the change and with a

@@ -33,7 +33,12 @@ inline constexpr auto kXdsOptionRows = std::to_array<OptionSpec>({
      .fallback = "",
      .secret = true,
      .summary = "Fields of the call to rls-xds, as name:value,name:value. Never shown: one may be "
-                "a token."},
+                "a token. Safer in a file than on a command line, which other users can read."},
+    {.name = "rls-xds-headers-file",
+     .group = OptionGroup::kHttp,
+     .field = &Options::rls_xds_headers_file,
+     .fallback = "",
+     .summary = "A file whose first line is rls-xds-headers; read at the start and at SIGHUP."},
     {.name = "rls-xds-key",
      .group = OptionGroup::kHttp,
      .field = &Options::rls_xds_key,

@@ -13,6 +13,7 @@
 #include "core/base/status.h"
 #include "core/commands/decision_events.h"
 #include "core/limiter/isolation.h"
+#include "server/config/passwords.h"
 
 namespace weir {
 namespace {
@@ -32,11 +33,10 @@ Options WithoutPassword(Options options) {
   return options;
 }
 
-// The password of the link to the primary is needed again and may change, so `settings` has it.
-Options WithoutPasswords(const Options& options) {
-  Options others = WithoutPassword(options);
-  others.primary_password = {};
-  return others;
+// Those of links to other servers are needed again and may change, so `settings` has them.
+Options WithoutPasswords(Options options) {
+  for (const PasswordPlaces& places : kPasswords) options.*places.word = {};
+  return options;
 }
 
 }  // namespace

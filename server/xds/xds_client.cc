@@ -71,7 +71,6 @@ XdsClient::XdsClient(asio::io_context& context, Services& services, const Shared
       before_attempt_(std::move(before_attempt)),
       times_(times),
       server_(services.options.rls_xds.servers.front()),
-      headers_(ParseHeaders(services.options.rls_xds_headers.text()).value_or(PairList())),
       timer_(context),
       hold_(context),
       stream_(NodeOf(services.options)) {}
@@ -157,7 +156,9 @@ void XdsClient::BeginCall() {
       {":method", "POST"},       {":scheme", tls_ ? "https" : "http"}, {":path", kMethod},
       {":authority", authority}, {"content-type", "application/grpc"}, {"te", "trailers"},
       {"user-agent", agent}};
-  for (const auto& [name, value] : headers_) fields.push_back({name, value});
+  const PairList headers =
+      ParseHeaders(services_.settings.All().rls_xds_headers.text()).value_or(PairList());
+  for (const auto& [name, value] : headers) fields.push_back({name, value});
   call_ = std::make_unique<Http2Call>(fields);
   messages_ = GrpcMessageReader(kXdsMessageBytesMax);
   WriteMessage(stream_.FirstRequest());

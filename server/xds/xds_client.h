@@ -104,7 +104,6 @@ class XdsClient {
   const BeforeAttempt before_attempt_;
   const XdsTimes times_;
   const HostAndPort server_;
-  const PairList headers_;
   asio::steady_timer timer_;  // the end of an attempt, of a pause, or the next look at a PING
   asio::steady_timer hold_;   // until more is read
   std::optional<HostLookUp> look_up_;

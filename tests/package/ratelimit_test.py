@@ -187,7 +187,9 @@ class EntryPointTest(ServerTest):
             begin = max((begin for begin in BESIDE if name.startswith(begin)), key=len, default="")
             beside = {other: word for other, word in BESIDE.get(begin, {}).items() if other != name}
             with self.subTest(name):
-                without, with_it = self.run_script(beside), self.run_script({**beside, name: value})
+                shown = "echo \"$@\"; env | grep '^WEIR_'; true"
+                without, with_it = (self.run_script(environment, server=shown)
+                                    for environment in (beside, {**beside, name: value}))
                 changed = without.stdout != with_it.stdout
                 self.assertTrue(changed or name in with_it.stderr, with_it)
 
@@ -212,8 +214,8 @@ class EntryPointTest(ServerTest):
               "CONFIG_GRPC_XDS_CLIENT_TLS_KEY": "k", "CONFIG_GRPC_XDS_SERVER_TLS_CACERT": "ca",
               "CONFIG_GRPC_XDS_SERVER_TLS_SAN": "s"},
              ["--rls-xds=h:1", "--rls-xds-node=n", "--rls-xds-node-metadata=a=b,c=d",
-              "--rls-xds-headers=a:b,c:d", "--rls-xds-tls=true", "--rls-xds-ca=ca",
-              "--rls-xds-cert=c", "--rls-xds-key=k", "--rls-xds-san=s"]),
+              "--rls-xds-tls=true", "--rls-xds-ca=ca", "--rls-xds-cert=c", "--rls-xds-key=k",
+              "--rls-xds-san=s"]),
             ({"SHADOW_MODE": "t", "QUOTA_MODE": "TRUE", "RESPONSE_DYNAMIC_METADATA": "True",
               "MERGE_DOMAIN_CONFIG": "true", "LIMIT_RESPONSE_HEADERS_ENABLED": "1"},
              ["--rls-shadow=true", "--rls-quota=true", "--rls-metadata=true",
@@ -263,6 +265,17 @@ class EntryPointTest(ServerTest):
                           "--protected-mode=true"])
         self.assertEqual(self.options({}, "--http-bind=::", "--config", "a b"),
                          [*self.DEFAULT[:1], self.DEFAULT[2], "--http-bind=::", "--config", "a b"])
+
+    # A command line is for every user of the host to read.
+    def test_fields_of_the_call_become_a_variable_and_no_option(self):
+        fields = "authorization:Bearer 'a $b"
+        environment = {"CONFIG_TYPE": "GRPC_XDS_SOTW",
+                       "CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS": fields}
+        ended = self.run_script(environment, server="env; echo \"$@\"")
+        self.assertIn(f"WEIR_RLS_XDS_HEADERS={fields}\n", ended.stdout)
+        self.assertEqual(ended.stdout.count("Bearer"), 1, ended.stdout)
+        ended = self.run_script(environment, "--rls-xds-headers-file=f", server="env")
+        self.assertNotIn("Bearer", ended.stdout)
 
     def test_protected_mode_stays_where_clients_are_known(self):
         for environment in ({"WEIR_REQUIREPASS": "secret"}, {"WEIR_OPTIONS": "--users-file=u"},

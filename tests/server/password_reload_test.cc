@@ -16,6 +16,7 @@ namespace weir {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 class PasswordReloadTest : public testing::Test {
  protected:
@@ -35,6 +36,7 @@ class PasswordReloadTest : public testing::Test {
     Options options = DefaultOptions();
     options.requirepass_file = directory_.path() + "/clients";
     options.primary_password_file = directory_.path() + "/link";
+    options.rls_xds_headers_file = directory_.Write("fields", "x-token:0");
     return std::make_unique<TestServer>(options);
   }();
 };
@@ -60,12 +62,26 @@ TEST_F(PasswordReloadTest, ANewPasswordReplacesTheOldOne) {
 TEST_F(PasswordReloadTest, AMistakeInAFileChangesNothing) {
   Reload("one\n", "link-1");
   const std::string log = Reload("\n", "");
-  EXPECT_THAT(log, HasSubstr("the password is unchanged: option 'requirepass-file': the first "));
+  EXPECT_THAT(log, HasSubstr("requirepass is unchanged: option 'requirepass-file': the first "));
   EXPECT_THAT(log, HasSubstr("option 'primary-password-file': the first line of "));
   Conversation client(*server_);
   EXPECT_THAT(client.Show("PING"), HasSubstr("NOAUTH"));
   EXPECT_EQ(client.Show("AUTH one"), "OK");
   EXPECT_EQ(LinkPassword(), "link-1");
+}
+
+TEST_F(PasswordReloadTest, FieldsOfTheCallToAControlPlaneAreReadLikewise) {
+  const auto reload = [&](std::string_view fields) {
+    directory_.Write("fields", fields);
+    return Reload("one", "link-1");
+  };
+  const auto fields = [&] { return server_->services.settings.All().rls_xds_headers.text(); };
+  EXPECT_THAT(reload("x-token:a\n"), HasSubstr("read rls-xds-headers-file again"));
+  EXPECT_EQ(fields(), "x-token:a");
+  const std::string log = reload("te:hush\n");
+  EXPECT_THAT(log, HasSubstr("rls-xds-headers is unchanged: must be name:value,name:value"));
+  EXPECT_THAT(log, Not(HasSubstr("hush")));
+  EXPECT_EQ(fields(), "x-token:a");
 }
 
 // One mistake does not hold up the other file.

@@ -67,7 +67,7 @@ class PasswordsTest(ServerTest):
         client = self.connect(server)
         self.assertEqual(client.call("AUTH", "one"), "OK")
         self.reload(server, "")
-        self.assertIn("the password is unchanged: option 'requirepass-file': the first line of",
+        self.assertIn("requirepass is unchanged: option 'requirepass-file': the first line of",
                       server.log())
         self.assertEqual(client.call("PING"), "PONG")
         self.reload(server, "two\n")
@@ -101,7 +101,7 @@ class PasswordsTest(ServerTest):
         server = self.start("--requirepass-file", path)
         os.replace(self.pipe(), path)
         server.process.send_signal(signal.SIGHUP)
-        server.wait_for_log("the password is unchanged: option 'requirepass-file': .*regular file")
+        server.wait_for_log("requirepass is unchanged: option 'requirepass-file': .*regular file")
         self.assertEqual(self.tries(server, "one"), "OK")
 
     def test_two_places_and_empty_ones_are_refused(self):

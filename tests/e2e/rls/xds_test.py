@@ -1,6 +1,7 @@
 """Rules from a control plane: first ones, changes, mistakes, restarts of either side, TLS."""
 
 import os
+import signal
 import socket
 import ssl
 import unittest
@@ -135,6 +136,23 @@ class XdsTest(XdsServerTest):
         self.assertEqual((ack.version, ack.nonce), ("1", "n1"))
         self.assertEqual(str(client.ask("k=a", "test-domain")), "r3 | OK")
         self.assertEqual(self.field(redis, "rls_xds_error"), "")
+
+    def test_the_fields_of_the_next_call_are_read_again_at_sighup(self):
+        plane = self.plane(response("1", TWO))
+        path = self.write("fields", "X-Token:one\n")
+        server = self.start_following(plane.port, f"--rls-xds-headers-file={path}")
+        plane.request(), plane.request()
+        self.assertEqual(plane.headers["x-token"], "one")
+        self.write("fields", "te:gzip\n")
+        server.process.send_signal(signal.SIGHUP)
+        server.wait_for_log("SIGHUP: rls-xds-headers is unchanged: must be name:value")
+        self.write("fields", "X-Token:two\n")
+        server.process.send_signal(signal.SIGHUP)
+        server.wait_for_log("SIGHUP: read rls-xds-headers-file again")
+        plane.close()
+        again = self.plane(response("1", FIVE), port=plane.port)
+        again.request()
+        self.assertEqual(again.headers["x-token"], "two")
 
     def test_the_last_rules_are_in_force_without_a_control_plane(self):
         data = os.path.join(self.directory, "data")

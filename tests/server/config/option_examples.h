@@ -138,6 +138,7 @@ inline const std::map<std::string_view, std::vector<OptionExample>> kGoodOptions
     {"rls-xds-ca", {{"ca.pem", "\"ca.pem\"", "ca.pem"}}},
     {"rls-xds-cert", {{"weir.pem", "\"weir.pem\"", "weir.pem"}}},
     {"rls-xds-headers", {{"x-token:a", "\"x-token:a\"", "x-token:a"}}},
+    {"rls-xds-headers-file", {{"fields.txt", "\"fields.txt\"", "fields.txt"}}},
     {"rls-xds-key", {{"weir.key", "\"weir.key\"", "weir.key"}}},
     {"rls-xds-node", {{"edge-7", "\"edge-7\"", "edge-7"}, {"default", "default", "default"}}},
     {"rls-xds-node-metadata", {{"a=b,c=d", "\"a=b,c=d\"", "a=b,c=d"}}},
@@ -283,7 +284,8 @@ inline const std::map<std::string_view, OptionMistakes> kBadOptions = {
       "10.0.0.1:7379,10.0.0.2:7379"}},
     {"rls-xds-ca", {}},
     {"rls-xds-cert", {}},
-    {"rls-xds-headers", {}},  // see CheckTogether
+    {"rls-xds-headers", {}},       // see CheckTogether
+    {"rls-xds-headers-file", {}},  // any text may be a path
     {"rls-xds-key", {}},
     {"rls-xds-node", {}},
     {"rls-xds-node-metadata", {}},
