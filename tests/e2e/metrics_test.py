@@ -31,6 +31,8 @@ OF_REPLICAS = ("weir_replication_link_up", "weir_replication_data_age_seconds")
 # What only a primary with replicas shows.
 OF_PRIMARIES = ("weir_replica_lag_seconds", "weir_replica_offset_bytes",
                 "weir_replication_acks_waiting", "weir_replication_loss_bound_seconds")
+# What only a server with rls-xds shows.
+OF_XDS = ("weir_rls_xds_connected",)
 
 
 def get(port, path):
@@ -128,7 +130,9 @@ class MetricsTest(ServerTest):
         one, other = (os.path.join(self.directory, name) for name in ("one", "other"))
         primary = self.start_admin("--ack-replicas=1", "--data-dir", one, *self.rules())
         port = self.admin_port
-        replica = self.start_admin("--data-dir", other, "--replicaof", f"127.0.0.1 {primary.port}")
+        replica = self.start_admin("--data-dir", other, "--replicaof", f"127.0.0.1 {primary.port}",
+                                   f"--rls-xds=127.0.0.1:{free_port()}",
+                                   f"--http-port={free_port()}")
         with self.connect(replica) as client:
             self.await_equal(lambda: client.call("ROLE")[3], b"connected")
         self.load(primary)
@@ -160,11 +164,11 @@ class MetricsTest(ServerTest):
         expressions = panel_expressions()
         self.assertGreaterEqual(len(expressions), 20)
         alerts = rule_expressions()
-        self.assertEqual(len(alerts), 14)
+        self.assertEqual(len(alerts), 15)
         for expression in alerts:
             expressions += compared(expression)
         for expression in expressions:
-            if any(name in expression for name in (*OF_REPLICAS, *OF_PRIMARIES)):
+            if any(name in expression for name in (*OF_REPLICAS, *OF_PRIMARIES, *OF_XDS)):
                 continue
             with self.subTest(expression):
                 series = self.query(port, expression)
