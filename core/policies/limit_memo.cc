@@ -58,12 +58,6 @@ void LimitMemo::BeginRequest() {
   if (policies_) version_ = policies_->version();
 }
 
-LimitMemo::Recent& LimitMemo::RecentOf(std::string_view text) noexcept {
-  const auto byte = [](char c) { return static_cast<unsigned char>(c); };
-  const std::size_t hash = text.empty() ? 0 : byte(text.front()) * 7U + byte(text.back());
-  return recent_[(hash + text.size()) % recent_.size()];
-}
-
 absl::StatusOr<LimitMemo::Entry*> LimitMemo::Read(std::string_view text) {
   if (Entry* const recent = FindRecent(text)) {
     WEIR_DCHECK(&entries_.find(text)->second == recent);

@@ -89,7 +89,11 @@ class LimitMemo {
     Entry* entry = nullptr;
   };
 
-  [[nodiscard]] Recent& RecentOf(std::string_view text) noexcept;
+  [[nodiscard]] Recent& RecentOf(std::string_view text) noexcept {
+    const auto byte = [](char c) { return static_cast<unsigned char>(c); };
+    const std::size_t hash = text.empty() ? 0 : byte(text.front()) * 7U + byte(text.back());
+    return recent_[(hash + text.size()) % recent_.size()];
+  }
   absl::Status Fill(Entry& entry);
 
   const Policies* const policies_;

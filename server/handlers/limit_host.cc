@@ -13,6 +13,7 @@
 #include "core/commands/policy_handlers.h"
 #include "core/limiter/isolation.h"
 #include "core/limiter/policy_trim.h"
+#include "core/words/request.h"
 #include "server/commands/command_table.h"
 #include "server/handlers/aside_waiter.h"
 #include "server/handlers/trim_waiter.h"
@@ -109,7 +110,8 @@ class LimitHost {
   Instant now() const { return call_.now; }
   UserLimiter limiter() { return {shared(), call_.client().introducer()}; }
   bool RefusedUnsaved(const Request& request, Instant at) {
-    return call_.RefusedUnsaved(request, at);
+    return shared().admission().refuses_changes() && shared().limiter.WouldChange(request, at) &&
+           call_.RefusedChange();
   }
   bool MayLookAt(std::span<const std::string_view> keys, KeyWork work) {
     return call_.MayLookAt(keys, work);

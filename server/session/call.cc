@@ -56,12 +56,6 @@ bool Call::RefusedChange() {
   return !error.ok();
 }
 
-bool Call::RefusedUnsaved(const Request& request, Instant execution_time) {
-  if (!services().admission().refuses_changes()) [[likely]]
-    return false;
-  return services().limiter.WouldChange(request, execution_time) && RefusedChange();
-}
-
 void Call::Fail(const absl::Status& status) { Fail(StdView(status.message())); }
 
 }  // namespace weir

@@ -14,7 +14,6 @@
 
 #include "core/base/instant.h"
 #include "core/commands/command_spec.h"
-#include "core/words/request.h"
 #include "protocol/resp_writer.h"
 #include "server/session/session.h"
 
@@ -61,8 +60,6 @@ struct Call {
   void ReplyError(std::string_view error);
   // While changes are refused, answers with that error. Returns whether it did.
   [[nodiscard]] bool RefusedChange();
-  // The same for a request that would be admitted or start a ban; it changes nothing.
-  [[nodiscard]] bool RefusedUnsaved(const Request& request, Instant execution_time);
 };
 
 // The error that takes the place of a reply whose wait has failed.

@@ -180,6 +180,6 @@ class Browser:
     def troubles(self):
         """Errors and violations of the page, and of the console since the last call."""
         console = self._do("/se/log", type="browser")
-        lines = [entry["message"] for entry in console
-                 if entry["level"] in ("SEVERE", "WARNING") and HOST_CHANGED not in entry["message"]]
+        lines = [entry["message"] for entry in console if entry["level"] in ("SEVERE", "WARNING")]
+        lines = [line for line in lines if HOST_CHANGED not in line]
         return lines + self.run("return window.troubles ?? []")
