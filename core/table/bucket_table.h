@@ -30,7 +30,7 @@
 
 #include "core/base/check.h"
 #include "core/base/instant.h"
-#include "core/base/mutex.h"
+#include "core/base/light_mutex.h"
 #include "core/rules/bucket.h"
 #include "core/table/change_log.h"
 #include "core/table/crowded_keys.h"
@@ -220,7 +220,7 @@ class BucketTable {
   friend class KeysLock;
   // Aligned to a cache line, so that threads on neighbouring partitions do not disturb each other.
   struct alignas(64) Guarded {
-    Mutex mutex;
+    LightMutex mutex;
     Partition partition;
   };
   static_assert(sizeof(Guarded) == 128, "PrefetchPartition fetches all of it.");
@@ -256,7 +256,7 @@ class PartitionLock {
  private:
   const BucketTable& table_;
   const std::size_t partition_;
-  Mutex* const mutex_;  // null: a TableIsolation of this thread holds it
+  LightMutex* const mutex_;  // null: a TableIsolation of this thread holds it
 };
 
 // Holds the locks of the partitions of at most kKeys keys, taken in ascending order, each once, so
