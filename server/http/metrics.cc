@@ -36,6 +36,7 @@
 #include "server/measures/server_snapshot.h"
 #include "server/observe/metric_samples.h"
 #include "server/observe/metric_text.h"
+#include "server/session/worker.h"
 
 namespace weir {
 namespace {
@@ -190,6 +191,39 @@ void CollectReplicaLags(Scrape& scrape, Samples& samples) {
                   [](const ReplicaStatus& replica) { return Seconds(replica.lag); });
 }
 
+void CollectEdgeLink(Scrape& scrape, Samples& samples) {
+  samples.Add(IsEdgeConnected(scrape.services));
+}
+
+void CollectEdgeRtt(Scrape& scrape, Samples& samples) {
+  samples.Add(static_cast<double>(EdgeMax(scrape.services, &EdgeNumbers::rtt_us)) / 1e6);
+}
+
+void CollectDecidedByEdge(Scrape& scrape, Samples& samples) {
+  samples.Add(EdgeSum(scrape.services, &EdgeNumbers::decided_locally_allowed),
+              {{"result", "allowed"}});
+  samples.Add(EdgeSum(scrape.services, &EdgeNumbers::decided_locally_denied),
+              {{"result", "denied"}});
+}
+
+void CollectPassedOn(Scrape& scrape, Samples& samples) {
+  samples.Add(EdgeSum(scrape.services, &EdgeNumbers::passed_on));
+}
+
+void CollectAnsweredAway(Scrape& scrape, Samples& samples) {
+  samples.Add(EdgeSum(scrape.services, &EdgeNumbers::away_error), {{"answer", "error"}});
+  samples.Add(EdgeSum(scrape.services, &EdgeNumbers::away_closed), {{"answer", "closed"}});
+  samples.Add(EdgeSum(scrape.services, &EdgeNumbers::away_open), {{"answer", "open"}});
+}
+
+void CollectEdgeTokens(Scrape& scrape, Samples& samples) {
+  samples.Add(EdgeSum(scrape.services, &EdgeNumbers::granted), {{"result", "granted"}});
+  samples.Add(EdgeSum(scrape.services, &EdgeNumbers::spent), {{"result", "spent"}});
+  samples.Add(EdgeSum(scrape.services, &EdgeNumbers::settled), {{"result", "settled"}});
+  samples.Add(EdgeSum(scrape.services, &EdgeNumbers::wasted), {{"result", "wasted"}});
+}
+
+bool IsEdge(const Services& services) { return services.options.is_edge(); }
 bool IsReplica(const Services& services) { return services.is_replica(); }
 bool IsPrimary(const Services& services) { return !services.is_replica(); }
 bool HasLease(const Services& services) {
@@ -276,6 +310,23 @@ constexpr Metric kServerMetrics[] = {
     {.exists = IsReplica,
      .measures = {"weir_replication_link_up", "weir_replication_data_age_seconds",
                   "weir_replication_partitions_left"}},
+    {.title = "An edge"},
+    {"weir_edge_connected", "", "1 while an edge is connected to its primary, else 0.",
+     CollectEdgeLink, IsEdge},
+    {"weir_edge_rtt_seconds", "",
+     "The time until the primary answers, smoothed, on the slowest link; 0: none is up.",
+     CollectEdgeRtt, IsEdge},
+    {.exists = IsEdge, .measures = {"weir_edge_forms", "weir_edge_in_hand"}},
+    {"weir_edge_decided_locally_total", "result", "Requests that an edge has decided itself.",
+     CollectDecidedByEdge, IsEdge},
+    {"weir_edge_passed_on_total", "", "Commands that an edge has passed on to its primary.",
+     CollectPassedOn, IsEdge},
+    {"weir_edge_away_total", "answer",
+     "Requests that were answered without a primary: --edge-away.", CollectAnsweredAway, IsEdge},
+    {.exists = IsEdge, .measures = {"weir_edge_asks_total"}},
+    {"weir_edge_slice_tokens_total", "result",
+     "Tokens of slices: granted by the primary, spent, settled (given back) and wasted (lapsed).",
+     CollectEdgeTokens, IsEdge},
     {.title = "The program", .measures = {"weir_health"}},
     {"weir_build_info", "version, durability",
      "1, with the version and the durability of the server.", CollectBuild},

@@ -31,8 +31,8 @@ OF_REPLICAS = ("weir_replication_link_up", "weir_replication_data_age_seconds")
 # What only a primary with replicas shows.
 OF_PRIMARIES = ("weir_replica_lag_seconds", "weir_replica_offset_bytes",
                 "weir_replication_acks_waiting", "weir_replication_loss_bound_seconds")
-# What only a server with rls-xds shows.
-OF_XDS = ("weir_rls_xds_connected",)
+# What only an edge, or a server with rls-xds, shows.
+OF_OTHERS = ("weir_edge_connected", "weir_rls_xds_connected")
 
 
 def get(port, path):
@@ -125,7 +125,7 @@ class MetricsTest(ServerTest):
         client.call("AUTH", "nobody", "wrong")
 
     # Goal: a panel or an alert does not ask for what no server shows. Method: the pages of a
-    # primary and its replica have every metric, and the dashboard every row.
+    # primary, its replica and an edge have every metric, and the dashboard every row.
     def test_every_metric_of_a_panel_or_an_alert_exists(self):
         one, other = (os.path.join(self.directory, name) for name in ("one", "other"))
         primary = self.start_admin("--ack-replicas=1", "--data-dir", one, *self.rules())
@@ -136,7 +136,10 @@ class MetricsTest(ServerTest):
         with self.connect(replica) as client:
             self.await_equal(lambda: client.call("ROLE")[3], b"connected")
         self.load(primary)
-        pages = self.page() + get(port, "/metrics")[1]
+        edge = free_port()
+        self.start("--edge-of", f"127.0.0.1:{primary.port}", f"--admin-port={edge}").wait_for_log(
+            r"listening on .* for operators")
+        pages = self.page() + get(port, "/metrics")[1] + get(edge, "/metrics")[1]
         shown = set(re.findall(r"^# TYPE (\w+) ", pages, re.MULTILINE)) | {"up"}
         asked = " ".join([*panel_expressions(), *rule_expressions()])
         names = set(re.findall(r"\b(?:weir|process)_\w+", asked))
@@ -164,11 +167,11 @@ class MetricsTest(ServerTest):
         expressions = panel_expressions()
         self.assertGreaterEqual(len(expressions), 20)
         alerts = rule_expressions()
-        self.assertEqual(len(alerts), 15)
+        self.assertEqual(len(alerts), 16)
         for expression in alerts:
             expressions += compared(expression)
         for expression in expressions:
-            if any(name in expression for name in (*OF_REPLICAS, *OF_PRIMARIES, *OF_XDS)):
+            if any(name in expression for name in (*OF_REPLICAS, *OF_PRIMARIES, *OF_OTHERS)):
                 continue
             with self.subTest(expression):
                 series = self.query(port, expression)

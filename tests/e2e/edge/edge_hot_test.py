@@ -1,10 +1,12 @@
 """Decisions that an edge makes itself, on slices of its primary and by denials in force."""
 
+import http.client
+import re
 import time
 import unittest
 
 from edge_servers import EdgeTest, edge_fields
-from weir_e2e import NEVER, Error, encode, let_others_run
+from weir_e2e import DEADLINE, NEVER, Error, encode, free_port, let_others_run
 
 
 def ask(client, words, count):
@@ -100,6 +102,40 @@ class HotTest(EdgeTest):
         self.assertAlmostEqual(allowed, sum(reply[0] for reply in replies), delta=20)
         self.assertAlmostEqual(allowed + denied, len(replies), delta=20)
         self.assertEqual(edge.call("RL.TOP", 1)[0][0], b"d")
+
+    def test_the_metrics_are_the_numbers_of_info(self):
+        primary = self.start_mortal(free_port())
+        admin = free_port()
+        server = self.start_edge(primary.port, f"--admin-port={admin}", "--edge-away=closed")
+        server.wait_for_log(r"listening on .* for operators")
+        edge = self.connect(server)
+        self.heat(edge, ("RL.ALLOW", "k", "100000/s"))
+        self.heat(edge, ("RL.ALLOW", "d", f"50/{NEVER},fixed"))
+        self.await_equal(lambda: self.counts(edge)["in_hand"], 0)
+        self.assertEqual(self.metrics(admin)["connected"], 1)
+        primary.kill()
+        self.await_connected(server, "away")
+        edge.call("RL.ALLOW", "k", "100000/s")
+        counts = self.counts(edge)
+        self.assertGreater(counts["away_closed"], 0)
+        self.assertEqual(self.metrics(admin), {
+            "connected": 0, "rtt_seconds": counts["rtt_us"] / 1e6, "forms": counts["forms"],
+            "in_hand": 0, "passed_on_total": counts["passed_on"], "asks_total": counts["asks"],
+            'decided_locally_total{result="allowed"}': counts["decided_locally_allowed"],
+            'decided_locally_total{result="denied"}': counts["decided_locally_denied"],
+            **{f'away_total{{answer="{name}"}}': counts[f"away_{name}"]
+               for name in ("error", "closed", "open")},
+            **{f'slice_tokens_total{{result="{name}"}}': counts[name]
+               for name in ("granted", "spent", "settled", "wasted")}})
+
+    def metrics(self, port):
+        """The samples of weir_edge_*, by what follows that."""
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE)
+        connection.request("GET", "/metrics")
+        page = connection.getresponse().read().decode()
+        connection.close()
+        return {name: float(number)
+                for name, number in re.findall(r"^weir_edge_(\S+) (\S+)$", page, re.M)}
 
     def test_hot_and_cold_keys_in_one_pipeline_keep_their_order(self):
         _, edge = self.pair()

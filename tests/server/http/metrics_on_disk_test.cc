@@ -90,9 +90,14 @@ TEST(MetricsOnDiskTest, TheDocumentationListsThem) {
   replication.BecomeReplica();
   replication.shown.link->data_age = Nanos{0};
   const MetricsPage of_replica = PageOf(on_disk.server());
+  Options of_an_edge = DefaultOptions();
+  of_an_edge.edge_of.servers = {{"127.0.0.1", 1}};
+  HttpTestServer edge(of_an_edge);
+  const MetricsPage of_edge = PageOf(edge);
   std::map<std::string, std::string> served;
-  for (const MetricsPage* page : {&of_primary, &of_replica}) {
+  for (const MetricsPage* page : {&of_primary, &of_replica, &of_edge}) {
     for (const auto& [name, family] : page->families()) {
+      if (page == &of_edge && served.contains(name)) continue;  // nothing has happened there
       served[name] = family.type + ": " + family.help;
       ASSERT_FALSE(family.samples.empty()) << name;
       for (const auto& [sample, value] : family.samples) {
