@@ -27,6 +27,7 @@ struct Http2Call::Callbacks {
                       std::size_t value_size, std::uint8_t /*flags*/, void* user) {
     constexpr auto kKept = std::to_array<std::pair<std::string_view, std::string Http2Call::*>>(
         {{":status", &Http2Call::status_},
+         {"content-type", &Http2Call::content_type_},
          {"grpc-status", &Http2Call::grpc_status_},
          {"grpc-message", &Http2Call::grpc_message_}});
     if (frame->hd.stream_id != Self(user).stream_) return 0;

@@ -56,6 +56,8 @@ class Http2Call {
 
   // True once the server has begun to answer with the status 200.
   [[nodiscard]] bool is_answered() const noexcept { return status_ == "200"; }
+  // The field content-type of the answer, up to 512 bytes; empty: none has come.
+  [[nodiscard]] const std::string& content_type() const noexcept { return content_type_; }
   // True if the call is over: nothing more is read.
   [[nodiscard]] bool has_ended() const noexcept { return !reason_.empty(); }
   // Why, in a few words: "grpc-status 14: no such node", "the stream was reset (8)".
@@ -76,6 +78,7 @@ class Http2Call {
   std::string body_;
   bool awaits_pong_ = false;
   std::string status_;  // the fields of the answer; empty: it had none
+  std::string content_type_;
   std::string grpc_status_;
   std::string grpc_message_;
   std::string reason_;

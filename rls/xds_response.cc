@@ -273,6 +273,9 @@ absl::StatusOr<XdsResponse> ReadXdsResponse(std::string_view message) {
   if (!sent.ParseFromString(parts->others)) {
     return absl::InvalidArgumentError("not a DiscoveryResponse");
   }
+  if (std::max(sent.version_info().size(), sent.nonce().size()) > kXdsNameBytesMax) {
+    return absl::InvalidArgumentError("a version or a nonce of more than 1 KiB");
+  }
   return XdsResponse{.version = sent.version_info(),
                      .nonce = sent.nonce(),
                      .rules = ReadResources(sent.type_url(), parts->resources)};

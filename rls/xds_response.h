@@ -22,6 +22,7 @@ inline constexpr std::string_view kXdsRuleType =
     "type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig";
 inline constexpr std::size_t kXdsResourcesMax = kRulesMax;
 inline constexpr std::size_t kXdsResourceBytesMax = 4 * 1024 * 1024;  // as of a file
+inline constexpr std::size_t kXdsNameBytesMax = 1024;  // of a version, and of a nonce
 // Descriptors, their limits and values of metadata, and so on, of all resources together: room for
 // 20 of each of kRulesMax rules. As objects of protobuf they take some 40 MB, and more would not
 // be refused before they are made.
@@ -38,7 +39,8 @@ struct XdsResponse {
   absl::StatusOr<std::vector<RuleFile>> rules;
 };
 
-// Fails with kInvalidArgument if the bytes are no such message.
+// Fails with kInvalidArgument if the bytes are no such message, or its version or nonce is longer
+// than kXdsNameBytesMax.
 [[nodiscard]] absl::StatusOr<XdsResponse> ReadXdsResponse(std::string_view message);
 
 }  // namespace weir

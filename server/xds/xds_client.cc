@@ -240,6 +240,10 @@ bool XdsClient::Take(std::string_view bytes) {
   std::string message;
   GrpcBody found = GrpcBody::kIncomplete;
   const bool has_ended = call_->has_ended();
+  const std::string& type = call_->content_type();
+  if (call_->is_answered() && !type.empty() && !type.starts_with("application/grpc")) {
+    call_->Cancel(absl::StrCat("it answers with ", EscapedForLog(type), ", not with gRPC"));
+  }
   // A message that has come whole counts, also if the stream has ended behind it.
   while (call_->is_answered() && call_->has_ended() == has_ended) {
     found = messages_.Next(message);
@@ -274,7 +278,8 @@ void XdsClient::Answer(std::string_view message) {
     services_.xds.set_refusal("");
     refusals_ = 0;
     refusal_.clear();
-    spdlog::info("the rules of the control plane are in force: version {}", version);
+    spdlog::info("the rules of the control plane are in force{}",
+                 version.empty() ? "" : absl::StrCat(": version ", version));
     return WriteMessage(stream_.Accept(*response));
   }
   services_.xds.refused.fetch_add(1);

@@ -152,6 +152,17 @@ TEST(XdsResponseTest, BytesThatAreNoResponseAreRefused) {
   EXPECT_EQ(StdView(ReadXdsResponse("\xff\xff").status().message()), "not a DiscoveryResponse");
 }
 
+// INFO, the log and each request of the stream repeat them.
+TEST(XdsResponseTest, AVersionOrANonceIsShort) {
+  for (const std::size_t size : {kXdsNameBytesMax, kXdsNameBytesMax + 1}) {
+    for (const bool is_nonce : {false, true}) {
+      xds::DiscoveryResponse response = Empty();
+      (is_nonce ? response.mutable_nonce() : response.mutable_version_info())->assign(size, 'v');
+      EXPECT_EQ(ReadXdsResponse(response.SerializeAsString()).ok(), size == kXdsNameBytesMax);
+    }
+  }
+}
+
 TEST(XdsResponseTest, MistakesInADescriptorHaveTheWayToIt) {
   const auto below = [](xds::RateLimitConfig& config) -> xds::Descriptor& {
     xds::Descriptor& path = *config.mutable_descriptors(0)->add_descriptors();

@@ -53,8 +53,9 @@ class Request:
 class ControlPlane:
     """Accepts one connection after the other. `first` is what each hears at its first request."""
 
-    def __init__(self, first=None, port=0, tls=None, host="127.0.0.1"):
-        self.first, self._tls = first, tls
+    def __init__(self, first=None, port=0, tls=None, host="127.0.0.1",
+                 content_type="application/grpc"):
+        self.first, self._tls, self._content_type = first, tls, content_type
         self.requests, self.headers, self.resets = queue.Queue(), {}, queue.Queue()
         self._listener = socket.create_server((host, port))
         self.port = self._listener.getsockname()[1]
@@ -140,7 +141,7 @@ class ControlPlane:
             self._stream = event.stream_id
             self.headers = {name.decode(): value.decode() for name, value in event.headers}
             self._h2.send_headers(self._stream, [(":status", "200"),
-                                                 ("content-type", "application/grpc")])
+                                                 ("content-type", self._content_type)])
         elif isinstance(event, h2.events.DataReceived):
             self._h2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
             self._body += event.data

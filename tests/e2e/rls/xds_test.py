@@ -207,6 +207,12 @@ class XdsTest(XdsServerTest):
         plane.request(), plane.request()
         self.assertEqual(str(client.ask("k=a", "test-domain")), "r1 | OK")
 
+    def test_an_answer_that_is_no_grpc_is_named(self):
+        plane = self.plane(b"<html>", content_type="text/html; charset=utf-8")
+        server = self.start_following(plane.port)
+        server.wait_for_log("no connection to the control plane .*: it answers with text/html; "
+                            "charset=utf-8, not with gRPC")
+
     def test_a_response_of_many_rules_comes_whole(self):
         many = [f"k={i} 3/YEAR" for i in range(9000)]
         plane = self.plane(response("1", rules("shop", "test-domain", *many)))
