@@ -6,6 +6,7 @@ import re
 import resource
 
 from page_case import WIDTHS, PageCase, main
+from weir_e2e import free_port
 
 PHONE = 390
 
@@ -84,6 +85,28 @@ class StateTest(PageCase):
         self.browser.await_text("tbody", "user:42")
         self.assertIn("Requests of the key that were denied",
                       self.focused("th:nth-child(4) button"))
+        self.expect_no_trouble()
+
+    def test_each_head_of_numbers_has_a_sentence(self):
+        rules = self.write("rules.yaml", "domain: shop\ndescriptors:\n- key: user\n"
+                           "  rate_limit: {unit: hour, requests_per_unit: 2}\n")
+        self.client = self.connect(self.start_page(f"--rls-config={rules}",
+                                                   f"--http-port={free_port()}"))
+        self.client.call("RL.POLICY", "SET", "free", "10/h")
+        self.client.call("RL.ALLOW", "user:42", "@free", "COST", 11)
+        self.client.call("RL.RESERVE", "user:42", "@free", "HOLD", "h", "TTL", 60_000)
+        heads = []
+        for view, shown in (("now", "user:42"), ("limits", "@free"), ("who", "user:42"),
+                            ("key/user%3A42", "Holds"), ("policies", "@free"), ("rules", "shop")):
+            self.go(view)
+            self.browser.await_text("main", shown)
+            found = self.browser.run(
+                "return [...document.querySelectorAll('main thead th.number')]"
+                ".map((head) => [head.innerText, head.querySelector('.noted') !== null"
+                " || head.classList.contains('noted')])")
+            self.assertEqual([name for name, is_noted in found if not is_noted], [], view)
+            heads += [name for name, _ in found]
+        self.assertLessEqual({"Overrides", "Allowed", "End"}, set(heads))
         self.expect_no_trouble()
 
     def test_a_chart_that_was_hidden_fills_its_place(self):

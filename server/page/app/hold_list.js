@@ -1,5 +1,5 @@
 // The holds of a key: a row for each, with what it holds and when it expires.
-import {h, setClass, setHidden, setText, updateRows} from './dom.js';
+import {columnHead, h, setClass, setHidden, setText, updateRows} from './dom.js';
 import {count, duration} from './format.js';
 
 // "1,500 of 100k/m, 1 of 5,held".
@@ -32,8 +32,9 @@ function holdRow() {
 export function holdList() {
   const body = h('tbody');
   const root = h('section', {class: 'card holds', hidden: true}, h('h2', {}, 'Holds'),
-    h('table', {class: 'plain'}, h('thead', {}, h('tr', {}, h('th', {scope: 'col'}, 'Id'),
-      h('th', {scope: 'col'}, 'Holds'), h('th', {class: 'number', scope: 'col'}, 'End'))), body));
+    h('table', {class: 'plain'}, h('thead', {}, h('tr', {}, columnHead('Id'), columnHead('Holds'),
+      columnHead('End', 'number', 'When the tokens come back, unless the hold is settled before'))),
+    body));
   return {
     root,
     set(holds) {

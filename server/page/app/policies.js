@@ -2,7 +2,7 @@
 import {change, get} from './api.js';
 import {redisCli} from './command.js';
 import {diffTable, showChange} from './confirm.js';
-import {h, setHidden, setText, toast, updateRows} from './dom.js';
+import {columnHead, h, setHidden, setText, toast, updateRows} from './dom.js';
 import {count} from './format.js';
 import {keyLink} from './key_link.js';
 import {isShadow, limitsIn, withShadow} from './limit_text.js';
@@ -99,8 +99,8 @@ export function policiesView() {
   const body = h('tbody');
   const empty = h('p', {class: 'empty', hidden: true}, `No policy yet. ${NONE_YET}`);
   const table = h('table', {class: 'plain'}, h('thead', {}, h('tr', {},
-    h('th', {scope: 'col'}, 'Policy'), h('th', {scope: 'col'}, 'Limits'),
-    h('th', {scope: 'col', class: 'number'}, 'Overrides'))), body);
+    columnHead('Policy'), columnHead('Limits'), columnHead('Overrides', 'number',
+      'Keys that have limits of their own in place of those of the policy'))), body);
   const rights = rightsNote();
   const rules = h('p', {class: 'note', hidden: true}, 'Those that begin with rls: are of the ',
     h('a', {href: '#/rules'}, 'rules of Envoy\u2019s rate limit service'), '.');

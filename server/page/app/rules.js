@@ -1,11 +1,12 @@
 // The view of the rules of Envoy's rate limit service: a row for each limit of a rule.
 import {get} from './api.js';
-import {h, quantity, setHidden, setText, updateRows} from './dom.js';
+import {columnHead, h, quantity, setHidden, setText, updateRows} from './dom.js';
 import {NONE, count, rate} from './format.js';
 import {Rates} from './rates.js';
 import {filterField, rowsShown} from './sorting.js';
 
 const MEAN_SECONDS = 10;  // over which the rates of rows are means
+const MEAN = `as a mean of ${MEAN_SECONDS} s`;
 const NAMES = ['allowed', 'denied'];
 // More rules are asked for so often only.
 const RULES_AT_ONCE = 1000;
@@ -69,9 +70,9 @@ export function rulesView() {
   const filter = filterField('Filter rules', () => wake());
   const all = rowsShown(() => wake());
   const table = h('table', {class: 'plain'}, h('thead', {}, h('tr', {},
-    h('th', {scope: 'col'}, 'Domain and descriptor, with the limit'),
-    h('th', {scope: 'col', class: 'number'}, 'Allowed'),
-    h('th', {scope: 'col', class: 'number'}, 'Denied'))), body);
+    columnHead('Domain and descriptor, with the limit'),
+    columnHead('Allowed', 'number', `Requests that the limit admitted a second, ${MEAN}`),
+    columnHead('Denied', 'number', `Requests that the limit denied a second, ${MEAN}`))), body);
   const root = h('section', {class: 'card'}, h('div', {class: 'head'}, h('h1', {}, 'Rules'),
     h('div', {class: 'tools'}, filter.root)), plane, state, failed, empty, table, all.root, more);
   let rates = new Map();
