@@ -355,13 +355,6 @@ void Server::Impl::OnLoaded(const absl::Status& loaded) {
   if (draining_) return;
   failure_ = loaded.ok() ? BeginService() : loaded;
   if (!failure_.ok()) return BeginDrain();
-  const LoadReport& report = (*state_)->load_report();
-  spdlog::info(
-      "loaded {} buckets in {} ms{}; dropped {} that were full or without a policy, and {} "
-      "bad records",
-      report.loaded.load(), CeilMillis((*state_)->load_time()),
-      (*state_)->unclean_restart() ? " after an unclean stop" : "", report.dropped.load(),
-      report.bad.load());
   (*state_)->StartSaving(services_.settings,
                          [this](std::uint64_t ticket, const absl::Status& saved) {
                            if (!saved.ok()) replication_->OnSaveFailed(ticket);
@@ -370,6 +363,13 @@ void Server::Impl::OnLoaded(const absl::Status& loaded) {
                          });
   replication_->SaveWhatIsAsked();
   health_.Look();  // Nothing is loading any more.
+  const LoadReport& report = (*state_)->load_report();
+  spdlog::info(
+      "loaded {} buckets in {} ms{}; dropped {} that were full or without a policy, and {} "
+      "bad records",
+      report.loaded.load(), CeilMillis((*state_)->load_time()),
+      (*state_)->unclean_restart() ? " after an unclean stop" : "", report.dropped.load(),
+      report.bad.load());
 }
 
 // Applies the settings that are not read at each use of them.
