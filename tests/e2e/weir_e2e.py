@@ -370,8 +370,12 @@ class ServerTest(unittest.TestCase):
         self.directory = directory.name
 
     def launch(self, *options, **settings):
-        """Starts a server; the test must wait for its end."""
-        server = Server(self.directory, options, **settings)
+        """Starts a server, by default on a port that the system chooses; the test must wait for
+        its end.
+        """
+        names = [str(option).split("=")[0] for option in options]
+        port = () if {"--port", "--config"} & set(names) else ("--port", "0")
+        server = Server(self.directory, (*port, *options), **settings)
         self.addCleanup(self._check_report, server)
         self.addCleanup(server.kill)
         return server
@@ -385,8 +389,7 @@ class ServerTest(unittest.TestCase):
 
     def refused(self, *options, status=1, **settings):
         """The only line of a server that refuses to start, but for options without effect."""
-        port = () if "--port" in options else ("--port", "0")
-        server = self.launch(*port, *options, **settings)
+        server = self.launch(*options, **settings)
         self.assertEqual(server.wait(), status)
         others = (" info ", " has no effect here: ")
         lines = [line for line in server.log().splitlines()
