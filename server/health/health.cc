@@ -121,6 +121,17 @@ std::string Slow(const HealthFacts& facts) {
                          std::chrono::duration<double, std::milli>(minute.p99).count());
 }
 
+std::string RulesOld(const HealthFacts& facts) {
+  if (facts.rules_error.empty()) return "";
+  return absl::StrCat("the rules of Envoy's service are not in force (",
+                      EscapedForLog(facts.rules_error, kErrorBytesMax), ")");
+}
+
+std::string ControlPlaneAway(const HealthFacts& facts) {
+  if (facts.plane_away.empty()) return "";
+  return absl::StrCat("the control plane ", facts.plane_away, " is not connected");
+}
+
 std::string NoLogin(const HealthFacts& facts) {
   if (facts.open_place.empty()) return "";
   return absl::StrCat("other hosts reach ", facts.open_place, " without a login");
@@ -147,6 +158,8 @@ constexpr auto kRows = std::to_array<Row>({
     {{"errors", HealthState::kWarn}, Errors},
     {{"clock_off", HealthState::kWarn}, ClockOff},
     {{"slow", HealthState::kWarn}, Slow},
+    {{"rules_old", HealthState::kWarn}, RulesOld},
+    {{"control_plane_away", HealthState::kWarn}, ControlPlaneAway},
     {{"no_login", HealthState::kWarn}, NoLogin},
 });
 

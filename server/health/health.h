@@ -31,6 +31,7 @@ inline constexpr std::uint64_t kErrorsMin = 10;            // fewer are a user's
 inline constexpr std::uint64_t kSlowCallsMin = 100;        // fewer have no 99th percentile
 inline constexpr Nanos kSlow = std::chrono::milliseconds{10};
 inline constexpr Nanos kClockOff = std::chrono::seconds{1};
+inline constexpr Nanos kPlaneAway = std::chrono::seconds{15};  // a control plane ends connections
 
 // The numbers of the last minute (last_minute.h).
 struct MinuteFacts {
@@ -61,8 +62,10 @@ struct HealthFacts {
   std::vector<std::string> away{};  // replicas that were in sync and are gone: "10.0.0.3:7379"
   std::optional<std::uint64_t> memory_permille{};  // in use of max-memory; none: no bound
   MinuteFacts minute{};
-  Nanos clock_offset{0};     // by which the wall clock is ahead
-  std::string open_place{};  // an address that other hosts reach without a login; empty: none
+  Nanos clock_offset{0};      // by which the wall clock is ahead
+  std::string rules_error{};  // why the rules of Envoy's service are not in force; empty: they are
+  std::string plane_away{};   // the control plane that has not been connected for long
+  std::string open_place{};   // an address that other hosts reach without a login; empty: none
 };
 
 struct HealthReason {

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/host_and_port.h"
 #include "core/base/status.h"
 #include "core/commands/command_spec.h"
 #include "core/table/table_bound.h"
@@ -138,6 +139,7 @@ HealthFacts HealthWatch::ReadFacts() {
   ReadReplication(facts);
   facts.memory_permille = MemoryPermille(services_);
   ReadMinute(facts);
+  ReadRules(facts);
   // The time of a replica is its primary's, and means nothing before that has told it.
   if (facts.role != ServerRole::kReplica) facts.clock_offset = services_.wall_clock_offset();
   facts.open_place = OpenPlace(services_);
@@ -175,6 +177,16 @@ void HealthWatch::ReadMinute(HealthFacts& facts) {
   if (facts.minute.calls == 0) return;
   facts.minute.p50 = Percentile(added.times, 500);
   facts.minute.p99 = Percentile(added.times, 990);
+}
+
+void HealthWatch::ReadRules(HealthFacts& facts) {
+  const Options& options = services_.options;
+  if (options.serves_rls()) facts.rules_error = services_.rls.load_error();
+  if (options.rls_xds.servers.empty()) return;
+  if (services_.xds.connected.load()) return plane_lost_.reset();
+  if (!plane_lost_) plane_lost_ = facts.now;
+  if (facts.now - *plane_lost_ < kPlaneAway) return;
+  facts.plane_away = AddressText(options.rls_xds.servers.front());
 }
 
 std::shared_ptr<const Health> HealthOf(const Services& services) {

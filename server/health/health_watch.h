@@ -55,11 +55,13 @@ class HealthWatch {
   [[nodiscard]] HealthFacts ReadFacts();
   void ReadReplication(HealthFacts& facts);
   void ReadMinute(HealthFacts& facts);
+  void ReadRules(HealthFacts& facts);
   void AddEventsOfChanges(const HealthFacts& facts, const Health& before, const Health& after);
 
   Services& services_;
   LastMinute last_minute_;
   ReplicaRoll roll_;
+  std::optional<HostInstant> plane_lost_;  // when the control plane was first seen to be away
   std::string role_;  // at the last look, as its event says; empty before the first
   EventLog events_;
   mutable Mutex mutex_;

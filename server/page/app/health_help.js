@@ -99,6 +99,19 @@ export const HELP = {
     means: 'One in a hundred calls of the last minute kept its thread busy for more than 10 ms.',
     act: 'Look at the load of the machine, then at SLOWLOG GET and LATENCY DOCTOR.',
   },
+  rules_old: {
+    heading: 'Rules are not in force',
+    means: 'The files of rls-config, or the last response of the control plane, have a mistake: ' +
+      'the rules of before are in force, or none.',
+    act: 'INFO rls_config_error and the log have the place. weir-check rls DIR reads files ' +
+      'before the server does.',
+  },
+  control_plane_away: {
+    heading: 'Rules are not in force',
+    means: 'The control plane of rls-xds is not connected. Its last rules stay in force; changes ' +
+      'of them are not heard.',
+    act: 'INFO rls_xds_error and the log have the reason. The server connects again automatically.',
+  },
   no_login: {
     heading: 'No login is needed',
     means: 'Every host that reaches this server may run what the user default may.',

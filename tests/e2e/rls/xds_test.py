@@ -103,11 +103,13 @@ class XdsTest(XdsServerTest):
         self.assertIn("unknown type 'x'", plane.request().error)
         self.assertEqual(str(client.ask("k=a", "test-domain")), "r0 | OK")
         self.assertIn("unknown type 'x'", self.field(redis, "rls_xds_error"))
+        self.await_equal(lambda: self.field(redis, "health_reasons"), "rules_old")
         self.assertEqual(self.field(redis, "rls_xds_version"), "1")
         plane.send(response("5", FIVE))
         ack = plane.request()
         self.assertEqual((ack.version, ack.nonce, ack.error), ("5", "n5", None))
         self.assertEqual(self.field(redis, "rls_xds_error"), "")
+        self.await_equal(lambda: self.field(redis, "health_reasons"), "")
         self.assertEqual(str(client.ask("k=a", "test-domain")), "r2 | OK")
 
     def test_a_control_plane_that_repeats_what_was_refused_is_held_back(self):

@@ -109,6 +109,10 @@ const std::vector<Cause> kCauses = {
      "the server's time is 60.0 s ahead of the wall clock"},
     {"slow", kWarn, [](auto& facts) { facts.minute.p99 = milliseconds{25}; },
      "slow: 1 % of the calls of a minute took over 25.0 ms"},
+    {"rules_old", kWarn, [](auto& facts) { facts.rules_error = "r.yaml:1: no domain"; },
+     "the rules of Envoy's service are not in force (r.yaml:1: no domain)"},
+    {"control_plane_away", kWarn, [](auto& facts) { facts.plane_away = "eg:18001"; },
+     "the control plane eg:18001 is not connected"},
     {"no_login", kWarn, [](auto& facts) { facts.open_place = "0.0.0.0:7379"; },
      "other hosts reach 0.0.0.0:7379 without a login"},
 };

@@ -3,6 +3,7 @@
 // of it; the clock is stopped between two looks.
 #include "server/health/health_watch.h"
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -304,6 +305,45 @@ TEST_F(OpenPlaceTest, EachKindOfPortMayBeOne) {
   options_.admin_bind = {"10.0.0.5"};
   options_.admin_port = 7382;
   EXPECT_EQ(PlaceOf(options_), "10.0.0.5:7382");
+}
+
+class RulesHealthTest : public HealthWatchTest {
+ protected:
+  RulesHealthTest() : HealthWatchTest(FollowingOptions()) {}
+
+  static Options FollowingOptions() {
+    Options options = DefaultOptions();
+    options.rls_xds.servers = {{"eg", 18001}};
+    return options;
+  }
+};
+
+// A control plane ends connections for its own reasons, and the next one is there at once.
+TEST_F(RulesHealthTest, AControlPlaneIsAwayWhenItHasNotBeenConnectedForLong) {
+  std::atomic<bool>& connected = server_.services.xds.connected;
+  const auto codes_after = [&](Nanos span) {
+    for (Nanos passed{}; passed < span; passed += kLookInterval) static_cast<void>(Codes());
+    return CodesOf(*watch_.health());
+  };
+  EXPECT_EQ(codes_after(kPlaneAway - kLookInterval), "");
+  EXPECT_EQ(Codes(), "control_plane_away");
+  connected = true;
+  EXPECT_EQ(Codes(), "");
+  connected = false;
+  EXPECT_EQ(codes_after(kPlaneAway), "");
+  connected = true;
+  EXPECT_EQ(Codes(), "");
+  connected = false;
+  EXPECT_EQ(codes_after(kPlaneAway), "");
+  EXPECT_EQ(Codes(), "control_plane_away");
+}
+
+TEST_F(RulesHealthTest, RulesThatAreNotInForceAreAReason) {
+  server_.services.xds.connected = true;
+  server_.services.rls.set_load_error("shop: a mistake");
+  EXPECT_EQ(Codes(), "rules_old");
+  server_.services.rls.set_load_error("");
+  EXPECT_EQ(Codes(), "");
 }
 
 TEST_F(OpenPlaceTest, ALoginOrTheProtectedModeShutsIt) {
