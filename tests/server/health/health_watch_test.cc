@@ -3,6 +3,7 @@
 // of it; the clock is stopped between two looks.
 #include "server/health/health_watch.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -199,6 +200,12 @@ class HealthOfMemoryTest : public HealthWatchTest {
     client_.Send(request + "\r\n");
   }
   std::uint64_t Permille() { return MemoryPermille(server_.services).value(); }
+  // Whether there is an event whose text begins so.
+  bool IsNoted(std::string_view begin) {
+    return std::ranges::any_of(watch_.events().Since(0), [&](const ServerEvent& event) {
+      return event.text.starts_with(begin);
+    });
+  }
 
  private:
   static Options Bounded() {
@@ -214,8 +221,11 @@ TEST_F(HealthOfMemoryTest, BucketsInUseThatAreDroppedFillIt) {
   while (server_.services.upkeep.counts().evicted == 0) TakeSome("10/d");
   EXPECT_EQ(Codes(), "memory_full");
   EXPECT_GT(Permille(), kMemoryHighPermille / 2);
+  EXPECT_TRUE(IsNoted("memory is full: "));
+  EXPECT_FALSE(IsNoted("over: memory is full: "));
   const std::string later = CodesLater();
   EXPECT_TRUE(later.empty() || later == "memory_high") << later;
+  EXPECT_TRUE(IsNoted("over: memory is full: "));
   while (Permille() < 1'000) TakeSome("10/d");
   EXPECT_EQ(Codes(), "memory_full");
   EXPECT_EQ(CodesLater(), "memory_high") << "it has dropped none for a minute";
