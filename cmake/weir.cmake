@@ -48,7 +48,8 @@ if(WEIR_SANITIZE)
   target_link_options(weir_options INTERFACE ${flags})
 endif()
 if(WEIR_COVERAGE)
-  target_compile_options(weir_options INTERFACE --coverage)
+  # Threads that count a line at a time would lose counts, even below zero, which gcovr refuses.
+  target_compile_options(weir_options INTERFACE --coverage -fprofile-update=atomic)
   target_link_options(weir_options INTERFACE --coverage)
 endif()
 
